@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import type { ClickHouseClient } from "@clickhouse/client";
 import type { Counting } from "#core/redis/shipments/archive-summary.ts";
+import { factsOfWhole } from "#core/redis/shipments/archived-shipment.ts";
 import type { ArchivedShipment } from "#core/redis/shipments/restore-shipments.ts";
 import type { Vault } from "#core/secrets.ts";
 import { INDEX_TABLE } from "./archive-index.ts";
@@ -114,12 +115,15 @@ export async function readRows(
   return answer.json<SealedRow>();
 }
 
-/** @throws when the row was not written by us */
+/** @throws when the row was not written by us, or is damaged */
 export function openRow(
   vault: Pick<Vault, "keyFor">,
   { company: companyId, id, batch, ...stored }: SealedRow,
 ): ArchivedShipment {
-  return { companyId, batch, whole: openParts(vault, { companyId, id, batch }, stored) };
+  const whole = openParts(vault, { companyId, id, batch }, stored);
+  const facts = factsOfWhole(whole);
+  if (!facts) throw new Error(`the archived shipment ${id} is not whole`);
+  return { companyId, batch, whole, facts };
 }
 
 /** On disk, of this replica, with the index. */

@@ -4,7 +4,6 @@ import type { Config } from "#core/config.ts";
 import type { Log } from "#core/log.ts";
 import { Problem } from "#core/problem.ts";
 import type { SearchableArchive } from "#core/redis/search/archive-search.ts";
-import { ArchiveUnreadable } from "#core/redis/shipments/archive.ts";
 import type { Vault } from "#core/secrets.ts";
 import { countHits, readHits, readMarks } from "./archive-questions.ts";
 import { openRow, readBytes, readRows } from "./archive-table.ts";
@@ -42,20 +41,19 @@ export function openArchive(
   }
 
   return {
-    async read(ids, channelIds) {
+    async read(ids, channelIds, onDamaged) {
       const rows = await ask((client) => readRows(client, ids, channelIds));
-      const open = rows.flatMap((row) => {
+      return rows.flatMap((row) => {
         try {
           return [openRow(vault, row)];
         } catch (error) {
           // Words of the fault may repeat what is personal.
           const fault = (error as Error).name;
           log?.error({ shipment: row.id, fault }, "a row of the archive cannot be read");
+          onDamaged?.({ companyId: row.company, batch: row.batch, whole: { id: row.id } });
           return [];
         }
       });
-      if (rows.length > 0 && open.length === 0) throw new ArchiveUnreadable();
-      return open;
     },
     hits: (question, offset, limit) =>
       ask((client) => readHits(client, vault, question, offset, limit)),

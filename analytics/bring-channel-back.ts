@@ -5,6 +5,7 @@
 import type { Log } from "#core/log.ts";
 import type { Lock } from "#core/redis/client/lock.ts";
 import { counts, readArchiveSummary } from "#core/redis/shipments/archive-summary.ts";
+import { noteDamaged, type RowPlace } from "#core/redis/shipments/damaged-rows.ts";
 import {
   type HeldChannel,
   isHeld,
@@ -84,6 +85,7 @@ async function restoreBatch(
   const wanted = places.filter(isCounting);
   if (wanted.length === 0) return 0;
   const rows = await readRowsOf(await clickhouse(), wanted);
+  const damaged: RowPlace[] = [];
   const shipments = rows
     .filter((row) => row.batch === batch)
     .flatMap((row): ArchivedShipment[] => {
@@ -94,9 +96,11 @@ async function restoreBatch(
           { shipment: row.id, fault: (error as Error).name },
           "a row of the archive cannot be read",
         );
+        damaged.push({ companyId, shipmentId: row.id, batch });
         return [];
       }
     });
+  await noteDamaged(redis, damaged);
   const restored = await restoreShipments(redis, shipments);
   // A row that cannot be read goes on to count.
   if (shipments.length === wanted.length) {

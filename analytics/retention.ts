@@ -22,11 +22,7 @@ import {
   counts,
   readArchiveSummary,
 } from "#core/redis/shipments/archive-summary.ts";
-import {
-  factsOfWhole,
-  type ShipmentFacts,
-  type WholeShipment,
-} from "#core/redis/shipments/archived-shipment.ts";
+import type { ShipmentFacts, WholeShipment } from "#core/redis/shipments/archived-shipment.ts";
 import { registerAgain } from "#core/redis/shipments/register-shipments.ts";
 import {
   forgetNumbers,
@@ -203,9 +199,7 @@ async function openPlaces(
     .filter((row) => wanted.has(nameOf(row)))
     .flatMap((row) => {
       try {
-        const { whole } = openRow(vault, row);
-        const facts = factsOfWhole(whole);
-        return facts ? [{ whole, facts }] : [];
+        return [openRow(vault, row)];
       } catch (error) {
         // It leaves all the same: one row must not keep the others for ever.
         log.error(

@@ -1,6 +1,6 @@
 /** Moves shipments that are over to the archive, again and again: one process at a time, at a tenth of a core. */
 import type { ClickHouseClient } from "@clickhouse/client";
-import { archivedShipments, archiveFinished, archiveQuiet } from "#core/metrics.ts";
+import { archiveDamaged, archivedShipments, archiveFinished, archiveQuiet } from "#core/metrics.ts";
 import { createPause } from "#core/pause.ts";
 import { ARCHIVER_LOCK_KEY } from "#core/redis/client/keys.ts";
 import { type Lock, takeLock } from "#core/redis/client/lock.ts";
@@ -15,6 +15,7 @@ import { completeIndex } from "./archive-index.ts";
 import { archiveAll, deleteAbsent } from "./archiver.ts";
 import { type BringBackDeps, bringChannelBack } from "./bring-channel-back.ts";
 import { forCompanies, type Stage } from "./companies-in-turn.ts";
+import { recheckDamaged } from "./recheck-damaged.ts";
 import {
   deleteRetired,
   RETIRING_WAIT_MS,
@@ -152,6 +153,7 @@ export function startArchiving({ runtime, clickhouse, isAlone }: Archiving): Tic
         await deleteAbsent(terms, id);
         await deleteRetired(terms, id);
       });
+      archiveDamaged.set(await recheckDamaged(deps));
       if (isStopping() || !isComplete) return;
       const status = await noteRound(redis, live.configuration(), live.now(), afterDays);
       archivedShipments.set(status.archived);

@@ -15,7 +15,7 @@ import { forgetMessages } from "./redis/merchant/messages.ts";
 import { forgetOrders } from "./redis/merchant/orders.ts";
 import { forgetReleaseMessages } from "./redis/merchant/stock-releases.ts";
 import { type Archive, channelsOfShipments } from "./redis/shipments/archive.ts";
-import { bringBack } from "./redis/shipments/bring-back.ts";
+import { bringOneBack } from "./redis/shipments/bring-back.ts";
 import { type ErasedShipment, eraseShipment } from "./redis/shipments/erase-shipment.ts";
 import { eraseAnswers } from "./redis/webhooks/erase-answers.ts";
 
@@ -88,7 +88,7 @@ async function eraseAnywhere(
   for (let round = 0; round < ROUNDS; round += 1) {
     const erased = await eraseShipment(redis, shipmentId);
     if (erased) return erased;
-    if (!(await bringBack(redis, archive, [shipmentId], channelIds)).has(shipmentId)) break;
+    if (!(await bringOneBack(redis, archive, shipmentId, channelIds))) break;
   }
   return null;
 }

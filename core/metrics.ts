@@ -193,6 +193,12 @@ export const archiveQuiet = new Gauge({
   registers,
 });
 
+export const archiveDamaged = new Gauge({
+  name: "waybill_archive_damaged_rows",
+  help: "Rows of the archive that were found damaged and still are, as of the latest round of this process' archiver; 100 at most.",
+  registers,
+});
+
 export const archiveFinished = new Gauge({
   name: "waybill_archive_finished_seconds",
   help: "When this process' archiver last completed a round, Unix time; 0 = it has not, or nothing is archived.",

@@ -16,7 +16,6 @@ import { resolveReferences } from "#core/redis/intake/references.ts";
 import { factKeyOf } from "#core/redis/log/seen.ts";
 import { NO_ARCHIVE } from "#core/redis/search/archive-search.ts";
 import { channelsOfShipments, readAnywhere } from "#core/redis/shipments/archive.ts";
-import { factsOfWhole } from "#core/redis/shipments/archived-shipment.ts";
 import { readHistories } from "#core/redis/shipments/shipments.ts";
 import type { PanelDeps } from "#panel/caller.ts";
 
@@ -98,7 +97,8 @@ async function receivedOf(
     const found = await readAnywhere<Fact[]>(redis, archive, ids, {
       channelIds: channelsOfShipments(live.configuration(), ids),
       readHot: (some) => readHistories(redis, some),
-      thaw: ({ whole }) => factsOfWhole(whole)?.facts() ?? null,
+      thaw: ({ facts }) => facts.facts(),
+      withoutDamaged: true,
     });
     for (const [id, facts] of found) histories.set(id, historyOf(facts));
   }

@@ -9,11 +9,7 @@ import { startTickingThroughOutages } from "#core/redis/client/outage.ts";
 import type { Configuration } from "#core/redis/config/configuration.ts";
 import type { Live } from "#core/redis/config/live.ts";
 import { underSetupLock } from "#core/redis/config/setup-lock.ts";
-import {
-  type Archive,
-  ArchiveUnreadable,
-  channelsOfShipments,
-} from "#core/redis/shipments/archive.ts";
+import { type Archive, channelsOfShipments } from "#core/redis/shipments/archive.ts";
 import { bringBack } from "#core/redis/shipments/bring-back.ts";
 import {
   type RemapScope,
@@ -159,7 +155,7 @@ const NONE: ReadonlySet<number> = new Set();
 
 /**
  * Shipments with unmapped events that have been silent for long enough to be archived come back.
- * @returns those that are in neither store, or cannot be read
+ * @returns those that are in neither store, or whose rows are damaged
  * @throws {Problem} 503 ARCHIVE_UNAVAILABLE: the remap waits
  */
 async function fromArchive(
@@ -170,12 +166,6 @@ async function fromArchive(
   const missing = await missingOf(redis, ids);
   if (!archive) return new Set(missing);
   const channelIds = channelsOfShipments(configuration, missing);
-  try {
-    const back = await bringBack(redis, archive, missing, channelIds);
-    return new Set(missing.filter((id) => !back.has(id)));
-  } catch (error) {
-    // None of them can be opened, which the archive has logged: those behind them go on.
-    if (error instanceof ArchiveUnreadable) return new Set(missing);
-    throw error;
-  }
+  const { back } = await bringBack(redis, archive, missing, channelIds);
+  return new Set(missing.filter((id) => !back.has(id)));
 }

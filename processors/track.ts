@@ -15,11 +15,7 @@ import type { Live } from "#core/redis/config/live.ts";
 import type { Failure, Handler, LogItem } from "#core/redis/log/consumer.ts";
 import { decodeLoggedEvent, type LoggedEvent } from "#core/redis/log/event-log.ts";
 import { CLOCK_SKEW_MS, GENERATION_DAYS } from "#core/redis/log/seen.ts";
-import {
-  type Archive,
-  ArchiveUnreadable,
-  channelsOfShipments,
-} from "#core/redis/shipments/archive.ts";
+import { type Archive, channelsOfShipments } from "#core/redis/shipments/archive.ts";
 import { bringBack } from "#core/redis/shipments/bring-back.ts";
 import {
   type Commit,
@@ -133,7 +129,7 @@ interface Back {
   readonly unavailable: string | null;
 }
 
-/** Shipments that Redis does not have are brought back from the archive, if they are there. */
+/** Shipments that Redis does not have come back from the archive, if they are there. Events of one whose row is damaged become dead letters. */
 async function backFromArchive(
   { redis, archive, live }: TrackDeps,
   missing: readonly number[],
@@ -141,12 +137,10 @@ async function backFromArchive(
   if (missing.length === 0 || !archive) return { back: new Set(), unavailable: null };
   try {
     const channelIds = channelsOfShipments(live.configuration(), missing);
-    const back = await bringBack(redis, archive, missing, channelIds);
+    const { back } = await bringBack(redis, archive, missing, channelIds);
     return { back, unavailable: null };
   } catch (error) {
     if (error instanceof Problem) return { back: new Set(), unavailable: error.detail };
-    // Its events become dead letters, and do not hold up those of others.
-    if (error instanceof ArchiveUnreadable) return { back: new Set(), unavailable: null };
     throw error;
   }
 }

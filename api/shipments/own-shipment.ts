@@ -8,7 +8,7 @@ import { companyKeys, indexMember, shipmentPartition } from "#core/redis/client/
 import type { Channel } from "#core/redis/config/configuration.ts";
 import { readAnywhere } from "#core/redis/shipments/archive.ts";
 import type { WholeShipment } from "#core/redis/shipments/archived-shipment.ts";
-import { bringBack } from "#core/redis/shipments/bring-back.ts";
+import { bringOneBack } from "#core/redis/shipments/bring-back.ts";
 import { readShipments, type StoredShipment } from "#core/redis/shipments/shipments.ts";
 import { readMomentAnywhere, type ShipmentMoment } from "#core/redis/webhooks/shipment-moment.ts";
 
@@ -31,7 +31,7 @@ export async function ownShipment(
   for (let round = 0; round < ROUNDS; round += 1) {
     const hot = await readOwn(redis, channel, id);
     if (hot) return hot;
-    if (!(await bringBack(redis, archive, [id], [channel.id])).has(id)) break;
+    if (!(await bringOneBack(redis, archive, id, [channel.id]))) break;
   }
   throw notFound();
 }

@@ -7,6 +7,7 @@ import {
   readArchiveProgress,
   readArchiveStatus,
 } from "#core/redis/shipments/archive-status.ts";
+import { DAMAGED_ROWS_KEPT, readDamaged } from "#core/redis/shipments/damaged-rows.ts";
 import {
   type HeldChannel,
   holdChannel,
@@ -59,6 +60,16 @@ const ArchiveView = Type.Object({
   heldChannels: Type.Array(Held, {
     description: "held in Redis by an operator: nothing of them is archived",
   }),
+  damagedRows: Type.Array(
+    Type.Object({
+      companyCode: Type.String(),
+      shipmentId: Type.Integer(),
+      since: Type.String({ description: "when somebody first found it damaged, ISO 8601" }),
+    }),
+    {
+      description: `shipments whose rows cannot be opened, of those that were asked for, the first ${DAMAGED_ROWS_KEPT}; each round of the archiver removes those that can be opened again`,
+    },
+  ),
   removals: Type.Array(
     Type.Object({
       companyCode: Type.String(),
@@ -129,10 +140,11 @@ async function readArchive({
 }: PanelDeps): Promise<ArchiveView> {
   const configuration = await live.refresh();
   const companies = [...configuration.companies.values()];
-  const [status, progress, held, bytes, counts, removals] = await Promise.all([
+  const [status, progress, held, damaged, bytes, counts, removals] = await Promise.all([
     readArchiveStatus(redis),
     readArchiveProgress(redis),
     readHeldChannels(redis),
+    readDamaged(redis),
     archive.storedBytes().catch(() => null),
     Promise.all(companies.map(({ id }) => archivedOf(redis, id))),
     Promise.all(companies.map(({ id }) => readRemovals(redis, id))),
@@ -149,6 +161,10 @@ async function readArchive({
     lastBatch: lastBatch && { at: isoOf(lastBatch.atMs), shipments: lastBatch.shipments },
     bytes,
     heldChannels: await Promise.all(held.map((one) => viewOf({ redis }, configuration, one))),
+    damagedRows: damaged.map(({ companyId, shipmentId, sinceMs }) => {
+      const companyCode = configuration.companies.get(companyId)?.code ?? "";
+      return { companyCode, shipmentId, since: isoOf(sinceMs) };
+    }),
     removals: companies
       .flatMap(({ code: companyCode }, at) =>
         (removals[at] ?? []).map(({ atMs, ...removal }) => ({ companyCode, atMs, ...removal })),

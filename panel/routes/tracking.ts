@@ -2,7 +2,6 @@
 import { opens, parseTrackingLink } from "#core/domain/shipments/tracking-link.ts";
 import { publicRoutes } from "#core/http/access.ts";
 import { type Archive, channelsOfShipments, readAnywhere } from "#core/redis/shipments/archive.ts";
-import { factsOfWhole } from "#core/redis/shipments/archived-shipment.ts";
 import {
   readShipmentWithHistory,
   type ShipmentWithHistory,
@@ -21,7 +20,9 @@ export function trackingRoute({ redis, live }: Pick<Runtime, "redis" | "live">, 
         const hot = await readShipmentWithHistory(redis, id);
         return new Map(hot ? [[id, hot]] : []);
       },
-      thaw: ({ whole }) => factsOfWhole(whole),
+      thaw: ({ facts }) => facts,
+      // Its token cannot be compared: the answer is the same as for a link that is none of ours.
+      withoutDamaged: true,
     });
     const found = shipments.get(id);
     const channel = found && configuration.channels.get(found.shipment.record.channelId);

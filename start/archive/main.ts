@@ -85,6 +85,9 @@ function printStatus(archive: ArchiveView): void {
   );
   for (const held of archive.heldChannels)
     print(`Held in Redis: ${lineOf(held)}, since ${held.since}`);
+  for (const { companyCode, shipmentId, since } of archive.damagedRows) {
+    print(`Damaged row: ${companyCode}, shipment ${shipmentId}, found ${since}`);
+  }
   if (retentionMonths !== null) print(`Removed after ${retentionMonths} months in the archive.`);
   for (const { at, companyCode, shipments: count, archivedBefore } of archive.removals) {
     print(`Removed ${at}: ${companyCode}, ${shipments(count)} archived before ${archivedBefore}`);

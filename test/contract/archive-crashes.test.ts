@@ -13,6 +13,7 @@ import {
   SKIPPED_KEPT,
 } from "#analytics/archiver.ts";
 import { openClickhouse } from "#analytics/clickhouse.ts";
+import { recheckDamaged } from "#analytics/recheck-damaged.ts";
 import { Problem } from "#core/problem.ts";
 import { binary } from "#core/redis/client/client.ts";
 import { companyKeys, companyPartition, EVENT_LOGS, retriesKey } from "#core/redis/client/keys.ts";
@@ -24,7 +25,15 @@ import { searchBoth } from "#core/redis/search/archive-search.ts";
 import type { ShipmentQuery } from "#core/redis/search/shipment-query.ts";
 import { ArchiveUnreadable, readShipmentsAnywhere } from "#core/redis/shipments/archive.ts";
 import { nextBatches, readSkipped, SKIPPED_FROM } from "#core/redis/shipments/archive-summary.ts";
+import { RECORD } from "#core/redis/shipments/archived-texts.ts";
+import { bringBack } from "#core/redis/shipments/bring-back.ts";
 import { createItems } from "#core/redis/shipments/create-items.ts";
+import {
+  DAMAGED_ROWS_KEPT,
+  forgetDamaged,
+  noteDamaged,
+  readDamaged,
+} from "#core/redis/shipments/damaged-rows.ts";
 import { markBatch } from "#core/redis/shipments/held-channels.ts";
 import {
   type Leaving,
@@ -34,6 +43,7 @@ import {
 } from "#core/redis/shipments/remove-shipments.ts";
 import { restoreShipments } from "#core/redis/shipments/restore-shipments.ts";
 import { readShipments } from "#core/redis/shipments/shipments.ts";
+import { readMomentAnywhere } from "#core/redis/webhooks/shipment-moment.ts";
 import { trackHandler } from "#processors/track.ts";
 import { event } from "#test/support/courier.ts";
 import { applyEvents } from "#test/support/facts.ts";
@@ -324,7 +334,8 @@ describe("a row that cannot be opened", () => {
     const { redis, live, config } = runtime;
     const found = await readShipmentsAnywhere(redis, archive, ids, [channelId]);
     expect(found.map(({ record }) => record.id)).toEqual([good, ...others]);
-    await expect(readShipmentsAnywhere(redis, archive, [bad], [channelId])).rejects.toThrow(
+    expect(await readShipmentsAnywhere(redis, archive, [bad], [channelId])).toEqual([]);
+    await expect(readMomentAnywhere(redis, archive, bad, [channelId])).rejects.toThrow(
       ArchiveUnreadable,
     );
     const late = (some: readonly number[]) => some.map((id, at) => lateEvent(id, at));
@@ -339,6 +350,65 @@ describe("a row that cannot be opened", () => {
     await seal(bad, row?.sealed ?? "");
     expect(await handle(late([bad]))).toEqual([]);
     await expectWhole();
+  });
+
+  const damagedIds = async () =>
+    (await readDamaged(runtime.redis)).map(({ shipmentId }) => shipmentId);
+  const recheck = () =>
+    recheckDamaged({
+      ...runtime,
+      vault: runtime.secrets.vault,
+      clickhouse: async () => clickhouse,
+    });
+
+  test("is kept for operators until it can be opened again, and only if it counts", async () => {
+    const [bad = 0, back = 0, mended = 0] = ids;
+    await move(ids);
+    const [row] = await readRows(clickhouse, [mended], [channelId]);
+    const { redis } = runtime;
+    await forgetDamaged(redis, await readDamaged(redis));
+    await restoreShipments(redis, await archive.read([back], [channelId]));
+    for (const id of [bad, back, mended]) await seal(id, btoa("spoilt"));
+    await readShipmentsAnywhere(redis, archive, ids, [channelId]);
+    await bringBack(redis, archive, ids, [channelId]);
+    expect(await damagedIds()).toEqual([bad, mended]);
+    expect(await recheck()).toBe(2);
+    await seal(mended, row?.sealed ?? "");
+    expect(await recheck()).toBe(1);
+    expect(await damagedIds()).toEqual([bad]);
+    await expectWhole();
+  });
+
+  test("or whose shipment is not whole stays there, and the others of its group come back", async () => {
+    const [bad = 0, ...others] = ids;
+    const { redis, secrets } = runtime;
+    const leaving = (await leavingOf(ids)).map((one) => {
+      const texts = new Map(one.texts);
+      if (one.whole.id === bad) texts.delete(RECORD);
+      return { ...one, texts };
+    });
+    const deps = { ...runtime, vault: secrets.vault, clickhouse: async () => clickhouse };
+    expect(await moveToArchive(deps, companyId, leaving, async () => {})).toBe(5);
+    const { back, unreadable } = await bringBack(redis, archive, ids, [channelId]);
+    expect([back, unreadable]).toEqual([new Set(others), new Set([bad])]);
+    expect(await damagedIds()).toContain(bad);
+    await expectWhole();
+  });
+
+  test(`is listed among the first ${DAMAGED_ROWS_KEPT} alone`, async () => {
+    const { redis } = runtime;
+    await forgetDamaged(redis, await readDamaged(redis));
+    const rows = Array.from({ length: DAMAGED_ROWS_KEPT }, (_, at) => {
+      return { companyId: 1, shipmentId: at, batch: 1 };
+    });
+    await noteDamaged(redis, rows);
+    expect(await readDamaged(redis)).toHaveLength(DAMAGED_ROWS_KEPT);
+    await noteDamaged(redis, [{ companyId: 9, shipmentId: 9, batch: 9 }]);
+    const listed = await readDamaged(redis);
+    expect(new Set(listed.map(({ companyId: of }) => of))).toEqual(new Set([1]));
+    expect(listed).toHaveLength(DAMAGED_ROWS_KEPT);
+    await forgetDamaged(redis, listed);
+    expect(await readDamaged(redis)).toEqual([]);
   });
 });
 

@@ -345,8 +345,8 @@ describe("an archived shipment with an event that no code maps", () => {
     return done;
   }
 
-  async function unmappedInArchive(code: string): Promise<number> {
-    const id = await create(number);
+  async function unmappedInArchive(code: string, trackingNumber = number): Promise<number> {
+    const id = await create(trackingNumber);
     await applyEvents(runtime, [{ shipmentId: id, code }]);
     await passTime(runtime, SILENT_DAYS * DAY_SECONDS);
     await archiveNow();
@@ -396,14 +396,18 @@ describe("an archived shipment with an event that no code maps", () => {
     300_000,
   );
 
-  test("whose row cannot be opened is passed over by the remap and by a repeated erasure, and those behind it are done", async () => {
+  test("whose row cannot be opened is passed over by the remap and by a repeated erasure, and those before and behind it are done", async () => {
     const code = `NEW${counter}`;
+    const before = await unmappedInArchive(code, `${number}-BEFORE`);
     const bad = await unmappedInArchive(code);
+    const after = await unmappedInArchive(code, `${number}-AFTER`);
     await clickhouse.command({
       query: `ALTER TABLE archived_shipments UPDATE sealed = 'spoilt' WHERE id = ${bad}`,
       clickhouse_settings: { mutations_sync: "1" },
     });
-    await remap([{ code, before: null, after: entry(code, { status: "RETURNED" }) }]);
+    const mapped = { code, before: null, after: entry(code, { status: "RETURNED" }) };
+    expect((await remap([mapped])).progress).toMatchObject({ shipments: 2, statesChanged: 2 });
+    expect([await statusOf(before), await statusOf(after)]).toEqual(["RETURNED", "RETURNED"]);
     const behind = await create(`${number}-BEHIND`);
     const { redis, live } = runtime;
     await planRepetitions(redis, bad, live.now());

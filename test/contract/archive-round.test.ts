@@ -3,16 +3,19 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { ClickHouseClient } from "@clickhouse/client";
 import { applySchema } from "#analytics/apply-schema.ts";
 import { type OpenArchive, openArchive } from "#analytics/archive.ts";
+import { readRows } from "#analytics/archive-table.ts";
 import { type ArchiverDeps, archiveAll, moveToArchive } from "#analytics/archiver.ts";
 import { BATCHES_BROUGHT_BACK, bringChannelBack } from "#analytics/bring-channel-back.ts";
 import { openClickhouse } from "#analytics/clickhouse.ts";
 import { startArchiving } from "#analytics/start-archiving.ts";
+import { archiveDamaged } from "#core/metrics.ts";
 import { companyKeys, companyPartition } from "#core/redis/client/keys.ts";
 import { beginGeneration } from "#core/redis/intake/compact-references.ts";
 import { searchBoth } from "#core/redis/search/archive-search.ts";
 import { hasArchived } from "#core/redis/shipments/archive.ts";
 import { noteRound, readArchiveStatus } from "#core/redis/shipments/archive-status.ts";
 import { createItems } from "#core/redis/shipments/create-items.ts";
+import { noteDamaged, readDamaged } from "#core/redis/shipments/damaged-rows.ts";
 import {
   holdChannel,
   letChannelGo,
@@ -142,6 +145,38 @@ describe("once shipments are archived", () => {
     expect(output).toMatch(/Latest complete round: ended \d+ s ago/);
     expect(output).toMatch(/Latest batch: 251 shipments, 20/);
     expect((await command("--unknown")).status).toBe(1);
+  }, 300_000);
+
+  test("a round of the archiver looks at damaged rows again; `--status` and a metric tell of those that are left", async () => {
+    const { redis, live } = runtime;
+    const [bad = 0, good = 0] = ids;
+    const { companyId } = channelOf("acme-it");
+    const [row] = await readRows(clickhouse, [bad], [channelOf("acme-it").id]);
+    const seal = (bytes: string) =>
+      clickhouse.command({
+        query: `ALTER TABLE archived_shipments UPDATE sealed = base64Decode('${bytes}') WHERE id = ${bad}`,
+        clickhouse_settings: { mutations_sync: "1" },
+      });
+    await seal(btoa("spoilt"));
+    const [one] = await archive.read([good], [channelOf("acme-it").id]);
+    const batch = row?.batch ?? 0;
+    await noteDamaged(redis, [
+      { companyId, shipmentId: bad, batch },
+      { companyId, shipmentId: good, batch: one?.batch ?? 0 },
+    ]);
+    const left = async () => (await readDamaged(redis)).map(({ shipmentId }) => shipmentId);
+    const metric = async () => (await archiveDamaged.get()).values[0]?.value;
+    const archiving = startArchiving({
+      ...{ runtime, clickhouse: async () => clickhouse, isAlone: false },
+    });
+    await eventually(async () => Bun.deepEquals(await left(), [bad]), "the sound one leaves");
+    await eventually(async () => (await metric()) === 1, "the metric counts the other one");
+    expect((await command("--status")).output).toContain(`Damaged row: acme, shipment ${bad}, `);
+    await seal(row?.sealed ?? "");
+    await eventually(async () => (await left()).length === 0, "the mended one leaves too");
+    await eventually(async () => (await metric()) === 0, "the metric counts none");
+    await archiving?.stop();
+    await noteRound(redis, live.configuration(), live.now(), 30);
   }, 300_000);
 
   test("whoever dies while a channel comes back loses and doubles nothing, and the next goes on", async () => {

@@ -333,7 +333,7 @@ describe("restore.lua", () => {
   const restore = (batch: number, leaving: readonly Leaving[]) =>
     restoreShipments(
       redis,
-      leaving.map(({ whole }) => ({ companyId: COMPANY, batch, whole })),
+      leaving.map(({ whole, facts }) => ({ companyId: COMPANY, batch, whole, facts })),
     );
 
   /** Keys that record moves, and the hashes of shipments. */

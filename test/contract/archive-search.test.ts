@@ -37,7 +37,6 @@ import {
 import type { ShipmentQuery } from "#core/redis/search/shipment-query.ts";
 import { readAnywhere } from "#core/redis/shipments/archive.ts";
 import { type Counting, readArchiveSummary } from "#core/redis/shipments/archive-summary.ts";
-import { factsOfWhole } from "#core/redis/shipments/archived-shipment.ts";
 import { ROWS_PER_BLOCK } from "#core/redis/shipments/columns.ts";
 import { createShipments } from "#core/redis/shipments/create-shipments.ts";
 import { registerShipments } from "#core/redis/shipments/register-shipments.ts";
@@ -403,7 +402,7 @@ test("an archived shipment is read as it was", async () => {
         const hot = await readShipments(runtime.redis, ids);
         return new Map(hot.map((one) => [one.record.id, one]));
       },
-      thaw: ({ whole }) => factsOfWhole(whole)?.shipment ?? null,
+      thaw: ({ facts }) => facts.shipment,
     });
   expect([...(await read()).values()]).toEqual(before ? [before] : []);
   await bringBack([id]);

@@ -485,6 +485,40 @@ test("the recipient of an archived shipment is erased, there too", async () => {
   expect(JSON.stringify(rows.map(({ whole }) => factsOfWhole(whole)))).not.toContain("Ada");
 }, 300_000);
 
+test("a shipment whose archived row is damaged is answered 503 to its merchant alone, and left out of pages", async () => {
+  const one = await create();
+  await deliver(one);
+  await advanceDays(31);
+  expect(await archiveNow()).toBe(1);
+  const noPage = await fetch(`${urlOf("panel")}/t/unknown`);
+  await clickhouse.command({
+    query: `ALTER TABLE archived_shipments UPDATE sealed = 'spoilt' WHERE id = ${one.id}`,
+    clickhouse_settings: { mutations_sync: "1" },
+  });
+  const path = `/v2/shipments/${one.id}`;
+  const notify = { event: TEMPLATE.event };
+  for (const answer of [
+    await call("GET", path),
+    await call("POST", `${path}/notifications`, notify),
+  ]) {
+    expect(answer).toMatchObject({ status: 503, body: { code: "ARCHIVE_UNAVAILABLE" } });
+  }
+  expect(await call("GET", path, undefined, foreign)).toMatchObject({
+    ...{ status: 404, body: { code: "SHIPMENT_NOT_FOUND" } },
+  });
+  const page = await call("GET", `/v2/shipments?trackingNumber=${one.number}`);
+  expect(page).toMatchObject({ status: 200, body: { items: [] } });
+  const tracking = await fetch(one.url.replace(/^https?:\/\/[^/]+/, urlOf("panel")));
+  expect([tracking.status, await tracking.text()]).toEqual([404, await noPage.text()]);
+  const listed = { companyCode: "acme", shipmentId: one.id, since: expect.any(String) };
+  expect((await panel("/panel/api/archive")).body.damagedRows).toEqual([listed]);
+  const erasure = await fetch(`${urlOf("panel")}/panel/api/shipments/${one.id}/personal-data`, {
+    method: "DELETE",
+    headers: { authorization: `Bearer ${runtime.secrets.panelToken}` },
+  });
+  expect(erasure.status).toBe(503);
+}, 300_000);
+
 test("the overview tells what the latest round of the archiver has left", async () => {
   const { redis, live } = runtime;
   const shown = async () => (await panel("/panel/api/overview")).body.stores.archive;

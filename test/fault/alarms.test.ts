@@ -83,6 +83,7 @@ const NOT_HERE: Readonly<Record<string, string>> = {
   WaybillAttemptsDropped: "62,500 attempts wait before one is dropped",
   WaybillExportOverdue: "it takes two days",
   WaybillArchiveOverdue: "it takes a day",
+  WaybillArchiveDamaged: "no row is damaged by anything that the product does",
 };
 
 const promtool = Bun.which("promtool");

@@ -200,7 +200,7 @@ async function archiveTour(runtime: TestRuntime, ids: readonly number[]): Promis
   );
   await restoreShipments(
     redis,
-    leaving.map(({ whole }) => ({ companyId, batch: batch + 1, whole })),
+    leaving.map(({ whole, facts }) => ({ companyId, batch: batch + 1, whole, facts })),
   );
   await takeNumbers(
     redis,

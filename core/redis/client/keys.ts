@@ -47,6 +47,8 @@ export const FILE_REWRITE_KEY = "waybill:file-rewrite";
 export const ARCHIVER_LOCK_KEY = "waybill:archiver-lock";
 /** Hash: what the latest complete round of it left (`archive-status.ts`). */
 export const ARCHIVER_STATUS_KEY = "waybill:archiver";
+/** Sorted set: rows of the archive that cannot be opened, by when they were noted (`damaged-rows.ts`). */
+export const DAMAGED_ROWS_KEY = "waybill:archiver:damaged";
 /** Hash: channels held in Redis, and how far they have come back (`held-channels.ts`). */
 export const HELD_CHANNELS_KEY = "waybill:archiver:held";
 /** When processors were running (`running-time.ts`). */

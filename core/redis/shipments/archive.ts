@@ -3,32 +3,42 @@
  * not have is looked for there.
  */
 import type { Fact } from "#core/domain/courier-events/fact.ts";
+import { Problem } from "#core/problem.ts";
 import type { Redis } from "#core/redis/client/client.ts";
 import { companyPartition, shipmentPartition } from "#core/redis/client/keys.ts";
 import type { Configuration } from "#core/redis/config/configuration.ts";
 import { hasCompact } from "#core/redis/intake/compact-references.ts";
 import { counts, readArchiveSummary } from "./archive-summary.ts";
-import { factsOfWhole } from "./archived-shipment.ts";
+import { noteDamaged } from "./damaged-rows.ts";
 import type { ArchivedShipment } from "./restore-shipments.ts";
 import { readHistories, readShipments, type StoredShipment } from "./shipments.ts";
 
 export interface Archive {
   /**
-   * Every row of these shipments in some channels, whether it counts or not. One that cannot be opened is left out while others can
-   * be, so that it keeps neither a page nor the events of other shipments.
+   * Every row of these shipments in some channels, whether it counts or not.
+   * @param onDamaged called for each row that cannot be opened; it is left out
    * @throws {Problem} 503 ARCHIVE_UNAVAILABLE
-   * @throws {ArchiveUnreadable} if no row can be opened
    */
   readonly read: (
     ids: readonly number[],
     channelIds: readonly number[],
+    onDamaged?: (row: ArchivedRow) => void,
   ) => Promise<ArchivedShipment[]>;
 }
 
-/** Rows that were not written by us, or under another key. */
-export class ArchiveUnreadable extends Error {
+/** What a row tells without being opened. */
+export interface ArchivedRow {
+  readonly companyId: number;
+  readonly batch: number;
+  readonly whole: { readonly id: number };
+}
+
+/** Of a single shipment: its row was not written by us, or under another key, or is damaged. */
+export class ArchiveUnreadable extends Problem<"ARCHIVE_UNAVAILABLE"> {
   constructor() {
-    super("the archived shipment cannot be read");
+    super(503, "ARCHIVE_UNAVAILABLE", "This shipment is over, and its archived row is damaged.", {
+      headers: { "retry-after": "300" },
+    });
   }
 }
 
@@ -44,7 +54,9 @@ interface Ways<T> {
   /** By id, those that Redis has. */
   readonly readHot: (ids: readonly number[]) => Promise<ReadonlyMap<number, T>>;
   /** Makes the same of an archived one. */
-  readonly thaw: (archived: ArchivedShipment) => T | null;
+  readonly thaw: (archived: ArchivedShipment) => T;
+  /** A damaged row keeps no others: its shipment is left out. Otherwise the question fails. */
+  readonly withoutDamaged?: boolean;
 }
 
 /** All channels that shipments with these ids can be of. */
@@ -65,11 +77,11 @@ const ROUNDS = 5;
  * The rows that count, by shipment. They are judged by what counts after they were read: where a row does, its shipment was in
  * the archive at that moment.
  */
-async function countingRows(
+async function countingRows<Row extends ArchivedRow>(
   redis: Redis,
-  rows: readonly ArchivedShipment[],
-): Promise<Map<number, ArchivedShipment>> {
-  const found = new Map<number, ArchivedShipment>();
+  rows: readonly Row[],
+): Promise<Map<number, Row>> {
+  const found = new Map<number, Row>();
   for (const [companyId, own] of Map.groupBy(rows, (row) => row.companyId)) {
     const summary = await readArchiveSummary(redis, companyId);
     const isCounting = summary && counts(summary);
@@ -80,15 +92,29 @@ async function countingRows(
   return found;
 }
 
+/** Notes damaged rows that count for operators. @returns their shipments */
+export async function noteUnreadable(
+  redis: Redis,
+  damaged: readonly ArchivedRow[],
+): Promise<ReadonlySet<number>> {
+  const counting = await countingRows(redis, damaged);
+  const rows = [...counting].map(([shipmentId, { companyId, batch }]) => {
+    return { companyId, shipmentId, batch };
+  });
+  await noteDamaged(redis, rows);
+  return new Set(counting.keys());
+}
+
 /**
  * Reads shipments wherever they are: from Redis, then those that it does not have from the archive, then those that came back
  * in between from Redis again. The archive is asked only if anything was ever archived.
+ * @throws {Problem} 503 ARCHIVE_UNAVAILABLE
  */
 export async function readAnywhere<T>(
   redis: Redis,
   archive: Archive,
   ids: readonly number[],
-  { channelIds, readHot, thaw }: Ways<T>,
+  { channelIds, readHot, thaw, withoutDamaged = false }: Ways<T>,
 ): Promise<Map<number, T>> {
   const found = new Map<number, T>();
   let left = ids;
@@ -96,22 +122,20 @@ export async function readAnywhere<T>(
     for (const [id, one] of await readHot(left)) found.set(id, one);
     left = left.filter((id) => !found.has(id));
     if (left.length === 0 || !(await hasArchived(redis))) break;
-    const rows = await archive.read(left, channelIds);
-    if (rows.length === 0) break;
-    const archived = await countingRows(redis, rows);
-    for (const [id, row] of archived) {
-      const one = thaw(row);
-      if (one) found.set(id, one);
-    }
-    const present = new Set(rows.map(({ whole }) => whole.id));
-    left = left.filter((id) => !found.has(id) && present.has(id));
+    const damaged: ArchivedRow[] = [];
+    const rows = await archive.read(left, channelIds, (row) => damaged.push(row));
+    const unreadable = await noteUnreadable(redis, damaged);
+    if (unreadable.size > 0 && !withoutDamaged) throw new ArchiveUnreadable();
+    for (const [id, row] of await countingRows(redis, rows)) found.set(id, thaw(row));
+    const present = new Set([...rows, ...damaged].map(({ whole }) => whole.id));
+    left = left.filter((id) => !found.has(id) && present.has(id) && !unreadable.has(id));
   }
   return found;
 }
 
 /**
  * Shipments of some channels as they are now, in the order of their ids, wherever they are. One of another channel is looked for
- * like a missing one.
+ * like a missing one, and one whose row is damaged is left out.
  * @throws {Problem} 503 ARCHIVE_UNAVAILABLE
  */
 export async function readShipmentsAnywhere(
@@ -127,13 +151,14 @@ export async function readShipmentsAnywhere(
       const own = hot.filter(({ record }) => channelIds.includes(record.channelId));
       return new Map(own.map((one) => [one.record.id, one]));
     },
-    thaw: ({ whole }) => factsOfWhole(whole)?.shipment ?? null,
+    thaw: ({ facts }) => facts.shipment,
+    withoutDamaged: true,
   });
   return ids.flatMap((id) => found.get(id) ?? []);
 }
 
 /**
- * Histories of shipments wherever they are; missing shipments have none.
+ * Histories of shipments wherever they are; missing shipments have none, nor have those whose rows are damaged.
  * @throws {Problem} 503 ARCHIVE_UNAVAILABLE
  */
 export async function readHistoriesAnywhere(
@@ -145,7 +170,8 @@ export async function readHistoriesAnywhere(
   const found = await readAnywhere<Fact[]>(redis, archive, ids, {
     channelIds,
     readHot: (some) => readHistories(redis, some),
-    thaw: ({ whole }) => factsOfWhole(whole)?.facts() ?? null,
+    thaw: ({ facts }) => facts.facts(),
+    withoutDamaged: true,
   });
   return [...found.values()];
 }

@@ -1,13 +1,25 @@
 /** For those who are going to write about a shipment that may be in the archive. */
 import type { Redis } from "#core/redis/client/client.ts";
-import { type Archive, hasArchived } from "./archive.ts";
-import { type ArchivedShipment, restoreShipments } from "./restore-shipments.ts";
+import {
+  type Archive,
+  type ArchivedRow,
+  ArchiveUnreadable,
+  hasArchived,
+  noteUnreadable,
+} from "./archive.ts";
+import { restoreShipments } from "./restore-shipments.ts";
 import { readDeletable } from "./retirement.ts";
 import { missingOf } from "./shipments.ts";
 
+interface Back {
+  /** Those that are in Redis now, or were a moment ago. */
+  readonly back: ReadonlySet<number>;
+  /** Those whose rows are damaged. */
+  readonly unreadable: ReadonlySet<number>;
+}
+
 /**
- * Brings shipments back that are in the archive.
- * @returns those that are in Redis now, or were a moment ago
+ * Brings shipments back that are in the archive. Those whose rows are damaged stay there, and keep no others.
  * @throws {Problem} 503 ARCHIVE_UNAVAILABLE
  */
 export async function bringBack(
@@ -15,17 +27,39 @@ export async function bringBack(
   archive: Archive,
   ids: readonly number[],
   channelIds: readonly number[],
-): Promise<ReadonlySet<number>> {
-  if (ids.length === 0 || !(await hasArchived(redis))) return new Set();
-  const archived = await archive.read(ids, channelIds);
+): Promise<Back> {
+  if (ids.length === 0 || !(await hasArchived(redis))) {
+    return { back: new Set(), unreadable: new Set() };
+  }
+  const damaged: ArchivedRow[] = [];
+  const archived = await archive.read(ids, channelIds, (row) => damaged.push(row));
+  const unreadable = await noteUnreadable(redis, damaged);
   const back = new Set(await restoreShipments(redis, archived));
-  const others = archived.filter(({ whole }) => !back.has(whole.id));
+  const others = [...archived, ...damaged].filter(
+    ({ whole: { id } }) => !back.has(id) && !unreadable.has(id),
+  );
   for (const id of await notRemoved(redis, others)) back.add(id);
-  return back;
+  return { back, unreadable };
+}
+
+/**
+ * The same for a single one.
+ * @returns whether it is in Redis now, or was a moment ago
+ * @throws {Problem} 503 ARCHIVE_UNAVAILABLE, {ArchiveUnreadable} if its row is damaged
+ */
+export async function bringOneBack(
+  redis: Redis,
+  archive: Archive,
+  id: number,
+  channelIds: readonly number[],
+): Promise<boolean> {
+  const { back, unreadable } = await bringBack(redis, archive, [id], channelIds);
+  if (unreadable.has(id)) throw new ArchiveUnreadable();
+  return back.has(id);
 }
 
 /** Without those that are in Redis no more and have nothing but rows of removed batches. */
-async function notRemoved(redis: Redis, rows: readonly ArchivedShipment[]): Promise<number[]> {
+async function notRemoved(redis: Redis, rows: readonly ArchivedRow[]): Promise<number[]> {
   const left: number[] = [];
   for (const [companyId, own] of Map.groupBy(rows, (row) => row.companyId)) {
     const { floor } = await readDeletable(redis, companyId);

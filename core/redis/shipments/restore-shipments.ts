@@ -7,7 +7,7 @@ import { type DeclaredKeys, declaredKeys } from "#core/redis/client/declared-key
 import { companyKeys, companyPartition, indexMember } from "#core/redis/client/keys.ts";
 import { type ListItem, packList } from "#core/redis/client/packed-list.ts";
 import { scriptOfParts } from "#core/redis/client/script-parts.ts";
-import { factsOfWhole, type ShipmentFacts, type WholeShipment } from "./archived-shipment.ts";
+import type { LeavingFacts, ShipmentFacts, WholeShipment } from "./archived-shipment.ts";
 import { DAY_SHIFT, encodeRow, MANY_OF_ONE_VALUE, ROWS_PER_BLOCK } from "./columns.ts";
 import exactPart from "./parts/exact-values.lua" with { type: "text" };
 import rowLog from "./parts/row-log.lua" with { type: "text" };
@@ -28,7 +28,11 @@ export interface ArchivedShipment {
   readonly companyId: number;
   readonly batch: number;
   readonly whole: WholeShipment;
+  readonly facts: ShipmentFacts;
 }
+
+/** What its return needs. */
+type Returning = Omit<ArchivedShipment, "facts"> & { readonly facts: LeavingFacts };
 
 /**
  * One script call for each company (and 50 shipments).
@@ -36,7 +40,7 @@ export interface ArchivedShipment {
  */
 export async function restoreShipments(
   redis: Redis,
-  shipments: readonly ArchivedShipment[],
+  shipments: readonly Returning[],
 ): Promise<number[]> {
   const restored: number[] = [];
   const groups = Map.groupBy(shipments, ({ companyId }) => companyId);
@@ -56,32 +60,25 @@ type Names = ReturnType<typeof companyKeys>;
 function restorePart(
   redis: Redis,
   companyId: number,
-  shipments: readonly ArchivedShipment[],
+  shipments: readonly Returning[],
 ): Promise<number[]> {
   const names = companyKeys(companyPartition(companyId));
   const { archived, absentRows, absentBatches } = names;
   const common = [archived(companyId), absentRows(companyId), absentBatches(companyId)];
   const keys = declaredKeys(common);
-  const all = shipments.map((one) => ({ ...one, facts: factsOf(one) }));
-  const channelIds = [...new Set(all.map(({ facts }) => facts.shipment.record.channelId))];
-  const items: ListItem[] = [channelIds.length, all.length];
+  const channelIds = [...new Set(shipments.map(({ facts }) => facts.shipment.record.channelId))];
+  const items: ListItem[] = [channelIds.length, shipments.length];
   for (const id of channelIds) items.push(String(id), placesOfChannel(keys, names, id));
-  for (const one of all) addRestored(items, keys, names, one, channelIds);
+  for (const one of shipments) addRestored(items, keys, names, one, channelIds);
   const args = [String(ROWS_PER_BLOCK), String(MANY_OF_ONE_VALUE), packList(items)];
   return run<number[]>(redis, restoreScript, keys.declared, args);
-}
-
-function factsOf({ whole }: ArchivedShipment): ShipmentFacts {
-  const facts = factsOfWhole(whole);
-  if (!facts) throw new Error(`the archived shipment ${whole.id} is not whole`);
-  return facts;
 }
 
 function addRestored(
   items: ListItem[],
   keys: DeclaredKeys,
   names: Names,
-  { whole, batch, facts }: ArchivedShipment & { readonly facts: ShipmentFacts },
+  { whole, batch, facts }: Returning,
   channelIds: readonly number[],
 ): void {
   const { id, messages, releases, topics, numbers } = whole;

@@ -11,7 +11,6 @@ import {
   webhookKeys,
 } from "#core/redis/client/keys.ts";
 import { type Archive, readAnywhere } from "#core/redis/shipments/archive.ts";
-import { factsOfWhole } from "#core/redis/shipments/archived-shipment.ts";
 import type { ArchivedShipment } from "#core/redis/shipments/restore-shipments.ts";
 import { type ShipmentWithHistory, shipmentWithHistory } from "#core/redis/shipments/shipments.ts";
 import { decisionsOf, type KeptDecision } from "./deliveries.ts";
@@ -28,12 +27,9 @@ export interface ShipmentMoment extends ShipmentWithHistory {
 }
 
 /** What is shown of an archived shipment; its webhook decisions were over before. */
-export function momentOf({ whole }: ArchivedShipment): ShipmentMoment | null {
-  const found = factsOfWhole(whole);
-  if (!found) return null;
-  const { shipment, facts } = found;
+export function momentOf({ whole, facts }: ArchivedShipment): ShipmentMoment {
   return {
-    ...{ shipment, facts },
+    ...{ shipment: facts.shipment, facts: facts.facts },
     messages: () => whole.messages.map(shownMessage),
     decisions: () => [],
   };
