@@ -1,6 +1,7 @@
 /** The process environment, read once in a main file and checked as a whole: every fault is listed at once. */
 import { counted } from "#core/domain/schema/counted.ts";
 import type { Cidr } from "./cidr.ts";
+import type { ReplicaTerms } from "./redis/client/replica-waits.ts";
 import { urlOf } from "./url-of.ts";
 import {
   type ClientCertHeaders,
@@ -29,8 +30,8 @@ export interface Config {
   readonly redisUrl: string | null;
   /** Some nodes of a Redis Cluster; null = no cluster. */
   readonly redisClusterUrls: readonly string[] | null;
-  /** Replicas that must have a write before it is acknowledged; 0 = the master's disk is enough. */
-  readonly redisWaitReplicas: number;
+  /** None wanted: the master's disk is enough. */
+  readonly replicas: ReplicaTerms;
   /** Null = the embedded ClickHouse under `dataDir`. */
   readonly clickhouseUrl: string | null;
   /** The same server with a read-only user, for the data team's statements; null = they are refused. */
@@ -238,7 +239,7 @@ function configOf(values: Values): Config {
     dataDir: values.DATA_DIR,
     redisUrl: values.REDIS_URL,
     redisClusterUrls: values.REDIS_CLUSTER_URLS,
-    redisWaitReplicas: values.REDIS_WAIT_REPLICAS,
+    replicas: { wanted: values.REDIS_WAIT_REPLICAS, isStrict: values.REDIS_WAIT_STRICT === "1" },
     clickhouseUrl: values.CLICKHOUSE_URL,
     clickhouseReadUrl: values.CLICKHOUSE_READ_URL,
     clickhouseCluster: values.CLICKHOUSE_CLUSTER,

@@ -130,6 +130,12 @@ export const ledgerEntries = new Gauge({
   registers,
 });
 
+export const replicasMissing = new Gauge({
+  name: "waybill_replicas_missing",
+  help: "Replicas that the masters of Redis lack of those that writes wait for (REDIS_WAIT_REPLICAS).",
+  registers,
+});
+
 export const attemptLog = new Gauge({
   name: "waybill_attempt_log",
   help: "Webhook attempts for the analytics: logged so far, waiting for ClickHouse, dropped at the mark so far.",

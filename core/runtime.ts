@@ -105,7 +105,7 @@ export async function openRuntime(
   const { redis, close: closeStore, isEmbedded } = await openStore(config, log);
   let close = closeStore;
   try {
-    await awaitReplicas(redis, config.redisWaitReplicas);
+    await awaitReplicas(redis, config.replicas, log);
     const claim = { isDemo: config.isDemo, place: storePlace(config) };
     const isNew = await claimStore(redis, claim, log);
     for (const check of checks) await check(config, isNew, log);
@@ -149,8 +149,8 @@ export async function openStore(config: Config, log: Log) {
   const isEmbedded = config.redisUrl === null && config.redisClusterUrls === null;
   const embedded = isEmbedded ? await startEmbeddedRedis(config.dataDir, log) : null;
   const redis = config.redisClusterUrls
-    ? await connectCluster(config.redisClusterUrls, log, config.redisWaitReplicas)
-    : await connectRedis(config.redisUrl ?? embedded?.address ?? "", log, config.redisWaitReplicas);
+    ? await connectCluster(config.redisClusterUrls, log, config.replicas)
+    : await connectRedis(config.redisUrl ?? embedded?.address ?? "", log, config.replicas);
   return {
     redis,
     isEmbedded,

@@ -93,7 +93,12 @@ export const VARIABLES = {
   REDIS_WAIT_REPLICAS: preset(
     "0",
     wholeNumber(0, 10),
-    "Replicas that must have a write before it is acknowledged.",
+    "Replicas that must have a write before it is acknowledged, as far as a master has them.",
+  ),
+  REDIS_WAIT_STRICT: preset(
+    "0",
+    oneOf(["0", "1"]),
+    "1 refuses to write to a master that has fewer replicas than REDIS_WAIT_REPLICAS.",
   ),
   CLICKHOUSE_URL: optional(
     url("http:", "https:"),

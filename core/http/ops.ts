@@ -8,9 +8,17 @@ import { ALIVE } from "#core/http/door.ts";
 import { type PeerConfig, peerOfConnection, subscriberOf } from "#core/http/peer.ts";
 import { refuseGuesses } from "#core/http/refuse-guesses.ts";
 import { keepFor } from "#core/keep-for.ts";
-import { attemptLog, groupLag, groupLagSeconds, ledgerEntries, registry } from "#core/metrics.ts";
+import {
+  attemptLog,
+  groupLag,
+  groupLagSeconds,
+  ledgerEntries,
+  registry,
+  replicasMissing,
+} from "#core/metrics.ts";
 import { Problem } from "#core/problem.ts";
 import type { Redis } from "#core/redis/client/client.ts";
+import { missingReplicas } from "#core/redis/client/replicas.ts";
 import { isOutOfReach, type StoreNeeds, watchNeeds } from "#core/redis/client/store-needs.ts";
 import { describeFailure, reasonOf } from "#core/redis/client/store-unavailable.ts";
 import { readAttemptCounts } from "#core/redis/log/attempt-log.ts";
@@ -113,7 +121,12 @@ function metricsOf(redis: Redis): () => Promise<string> {
   const known = shared.get(redis);
   if (known) return known;
   const metrics = keepFor(METRICS_KEPT_MS, async () => {
-    await Promise.all([measureLags(redis), measureLedger(redis), measureAttemptLog(redis)]);
+    await Promise.all([
+      measureLags(redis),
+      measureLedger(redis),
+      measureAttemptLog(redis),
+      missingReplicas(redis).then((missing) => replicasMissing.set(missing)),
+    ]);
     return registry.metrics();
   });
   shared.set(redis, metrics);

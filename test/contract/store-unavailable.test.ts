@@ -126,7 +126,10 @@ describe("a server that says so", () => {
     await server.send("CONFIG", "SET", "min-replicas-to-write", "1");
     expect(await reasons(set, writeScript)).toEqual(["too few replicas are connected"]);
     await server.send("CONFIG", "SET", "min-replicas-to-write", "0");
-    const waiting = await connectRedis(server.url, createLog("silent"), 1);
+    const waiting = await connectRedis(server.url, createLog("silent"), {
+      wanted: 1,
+      isStrict: true,
+    });
     const unconfirmed = () => run(waiting, writing, [KEY], []);
     expect(await reasons(unconfirmed)).toEqual(["too few replicas have confirmed a write"]);
     waiting.destroy();

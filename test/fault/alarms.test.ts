@@ -79,6 +79,7 @@ interface Provocation {
 
 /** What this test leaves to the numbers made by hand, and why. */
 const NOT_HERE: Readonly<Record<string, string>> = {
+  WaybillReplicasMissing: "this store has none; test/contract/replicas.test.ts kills one",
   WaybillDeadLettersAtLimit: "a log keeps 10,000 dead letters",
   WaybillAttemptsDropped: "62,500 attempts wait before one is dropped",
   WaybillExportOverdue: "it takes two days",

@@ -111,6 +111,7 @@ const PROVOKED: Readonly<Record<string, Provocation>> = {
     series: { 'waybill_store_failures_total{part="webhooks"}': "0x4 1+5x10 51x60" },
     at: 12,
   },
+  WaybillReplicasMissing: { series: { waybill_replicas_missing: "0x4 1x10 0x60" }, at: 8 },
   WaybillInternalErrors: {
     series: { 'waybill_internal_errors_total{part="imports"}': "_x5 1x60" },
     at: 8,

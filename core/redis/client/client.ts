@@ -2,8 +2,8 @@
 import { createHash } from "node:crypto";
 import { createClient, createCluster, RESP_TYPES } from "redis";
 import type { Log } from "#core/log.ts";
+import { type Master, NO_REPLICAS, type ReplicaTerms, replicaWait } from "./replica-waits.ts";
 import { isCovered, SILENT_MS, watchCluster, watchServer } from "./silence.ts";
-import { NotReplicated } from "./store-unavailable.ts";
 import { answerTracing } from "./tracing.ts";
 
 answerTracing();
@@ -43,16 +43,16 @@ const ASK_AT_START_MS = 5_000;
 const COMMON = { disableOfflineQueue: true, commandOptions: { timeout: 0 } } as const;
 
 /** @throws when the first connection cannot be made; later interruptions heal by themselves. */
-export async function connectRedis(address: string, log: Log, waitReplicas = 0): Promise<Redis> {
+export async function connectRedis(
+  address: string,
+  log: Log,
+  replicas: ReplicaTerms = NO_REPLICAS,
+): Promise<Redis> {
   const client = newClient(address);
   logInterruptions(client, log);
   await connectInTime(client);
   watchServer(client, log);
-  if (waitReplicas > 0)
-    waits.set(
-      client,
-      waitOn(waitReplicas, (...wait) => client.sendCommand(wait)),
-    );
+  waitOn(client, replicas, log, () => client);
   return client;
 }
 
@@ -64,7 +64,7 @@ export async function connectRedis(address: string, log: Log, waitReplicas = 0):
 export async function connectCluster(
   urls: readonly string[],
   log: Log,
-  waitReplicas = 0,
+  replicas: ReplicaTerms = NO_REPLICAS,
 ): Promise<Redis> {
   const cluster = newCluster(urls);
   Object.defineProperty(cluster, "isReady", {
@@ -76,12 +76,8 @@ export async function connectCluster(
   const connecting = connectInTime(client);
   watchCluster(cluster, log);
   await connecting;
-  if (waitReplicas > 0) {
-    // As a command of its own the client would send it to every master: one that is unavailable would hold up all the others.
-    const send = (key: string, wait: string[]) =>
-      cluster.multi().addCommand(key, false, wait).execAsPipeline();
-    waits.set(client, (key) => waitOn(waitReplicas, (...wait) => send(key, wait))(key));
-  }
+  // As a command of the cluster's client it would go to every master: one that is unavailable would hold up all the others.
+  waitOn(client, replicas, log, (key) => cluster.getNodeClientForKey(key, false));
   return client;
 }
 
@@ -140,24 +136,40 @@ export function readTogether<T = string>(
   return clusters.has(redis) ? groups : [groups.flat()].filter(({ length }) => length > 0);
 }
 
-/** How long a master may take to hear from its replicas before the write counts as not acknowledged. */
-const REPLICA_WAIT_MS = 2_000;
-
 /** Waits until what was written to the master of a key has reached its replicas. */
 type Wait = (key: string) => Promise<void>;
 
 const waits = new WeakMap<Redis, Wait>();
 
-/**
- * A failover keeps only what a replica has: where the configuration asks for it, every script is followed by WAIT on the
- * same connection, and a write that too few replicas have confirmed fails and is repeated by its caller.
- */
-function waitOn(replicas: number, send: (...wait: string[]) => Promise<unknown>): Wait {
-  return async () => {
-    const confirmed = Number(await send("WAIT", String(replicas), String(REPLICA_WAIT_MS)));
-    if (confirmed < replicas) throw new NotReplicated(`${confirmed} of ${replicas} confirmed`);
-  };
+const terms = new WeakMap<Redis, ReplicaTerms>();
+
+export function replicaTermsOf(redis: Redis): ReplicaTerms {
+  return terms.get(redis) ?? NO_REPLICAS;
 }
+
+/**
+ * Every script is followed by a wait on the same connection, and a write that too few replicas have confirmed fails and is repeated
+ * by its caller.
+ * @param masterOf the connection to the master of a key
+ */
+function waitOn(
+  client: Redis,
+  replicas: ReplicaTerms,
+  log: Log,
+  masterOf: (key: string) => Connection | Promise<Connection>,
+): void {
+  if (replicas.wanted === 0) return;
+  terms.set(client, replicas);
+  const byMaster = new WeakMap<Connection, () => Promise<void>>();
+  waits.set(client, async (key) => {
+    const master = await masterOf(key);
+    const wait = byMaster.get(master) ?? replicaWait(master, placeOf(master), replicas, log);
+    byMaster.set(master, wait);
+    await wait();
+  });
+}
+
+type Connection = Master & Pick<Redis, "options">;
 
 /** By itself the client would retry for ever; the operator has to learn that the address is wrong. */
 async function connectInTime(client: Redis): Promise<void> {
