@@ -26,6 +26,7 @@ import {
 import { openIntake } from "#ingest/intake.ts";
 import { accessTokens } from "#ingest/oauth/access-token.ts";
 import { COURIER_API } from "#ingest/openapi.ts";
+import { reasonNotReady } from "#ingest/readiness.ts";
 import { courierErrors } from "#ingest/reference/errors.ts";
 import { eventRoutes } from "#ingest/routes/events.ts";
 import { referenceRoutes } from "#ingest/routes/reference.ts";
@@ -64,7 +65,14 @@ export function createIngestApp(
     .use(requestIds())
     .use(requestMetrics("ingest"))
     .use(requestTarget())
-    .use(ops(redis, { config, needs: STORE_NEEDS.ingest }))
+    .use(
+      ops(redis, {
+        config,
+        needs: STORE_NEEDS.ingest,
+        reasonNotReady: () =>
+          reasonNotReady(redis, [...runtime.live.configuration().couriers.values()]),
+      }),
+    )
     .use(eventRoutes(deps, findPeer))
     .use(tokenRoute(deps, findPeer))
     .use(

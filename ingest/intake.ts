@@ -57,14 +57,20 @@ export function openIntake(redis: Redis, live: Live, highWater: number): Intake 
     );
   const claimSmall = claims(LIMITS.callsUnderWay);
   const claimLarge = claims(LARGE_UNDER_WAY);
+  const admitTogether = groupCommit(async (asks: readonly RateAsk[]) => {
+    const [configuration, rates] = await Promise.all([
+      live.refresh(),
+      takeCourierRates(redis, asks, live.now()),
+    ]);
+    return rates.map((rate) => ({ configuration, rate }));
+  }, LIMITS);
   return {
-    admit: groupCommit(async (asks: readonly RateAsk[]) => {
-      const [configuration, rates] = await Promise.all([
-        live.refresh(),
-        takeCourierRates(redis, asks, live.now()),
-      ]);
-      return rates.map((rate) => ({ configuration, rate }));
-    }, LIMITS),
+    async admit(ask) {
+      const { configuration, rate } = await admitTogether(ask);
+      // Of this courier alone: those that asked together with it are served.
+      if ("error" in rate) throw rate.error;
+      return { configuration, rate };
+    },
     resolve: groupCommit(
       async (asks: readonly (readonly Reference[])[]) => {
         const candidates = await resolveReferences(redis, asks.flat());

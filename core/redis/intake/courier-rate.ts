@@ -19,6 +19,11 @@ export interface RateAsk {
   readonly limit: { readonly perSecond: number; readonly burst: number };
 }
 
+/** The subject's part of the store is unavailable; others have theirs. */
+export interface RateUnavailable {
+  readonly error: unknown;
+}
+
 export async function takeCourierRate(
   redis: Redis,
   subject: string,
@@ -27,6 +32,7 @@ export async function takeCourierRate(
 ): Promise<RateVerdict> {
   const [verdict] = await takeCourierRates(redis, [{ subject, limit }], nowMs);
   if (!verdict) throw new Error("no verdict on a rate");
+  if ("error" in verdict) throw verdict.error;
   return verdict;
 }
 
@@ -35,23 +41,24 @@ export async function takeCourierRates(
   redis: Redis,
   asks: readonly RateAsk[],
   nowMs: number,
-): Promise<RateVerdict[]> {
-  const verdicts: RateVerdict[] = new Array(asks.length);
+): Promise<(RateVerdict | RateUnavailable)[]> {
+  const verdicts: (RateVerdict | RateUnavailable)[] = new Array(asks.length);
   const bySubject = Map.groupBy(asks.keys(), (at) => asks[at]?.subject ?? "");
   const calls = [...bySubject].map(async ([subject, indices]) => {
     const limit = asks[indices[0] ?? 0]?.limit;
     if (!limit) return;
     const { perSecond, burst } = limit;
-    const [taken = 0, left = 0, retryAfterMs = 0] = await run<number[]>(
-      redis,
-      takeScript,
-      [courierRateKey(subject)],
-      [nowMs, perSecond, burst, indices.length].map(String),
-    );
-    indices.forEach((at, turn) => {
-      const remaining = left + Math.max(0, taken - 1 - turn);
-      verdicts[at] = { allowed: turn < taken, limit: burst, remaining, retryAfterMs };
-    });
+    const args = [nowMs, perSecond, burst, indices.length].map(String);
+    try {
+      const reply = await run<number[]>(redis, takeScript, [courierRateKey(subject)], args);
+      const [taken = 0, left = 0, retryAfterMs = 0] = reply;
+      indices.forEach((at, turn) => {
+        const remaining = left + Math.max(0, taken - 1 - turn);
+        verdicts[at] = { allowed: turn < taken, limit: burst, remaining, retryAfterMs };
+      });
+    } catch (error) {
+      for (const at of indices) verdicts[at] = { error };
+    }
   });
   await Promise.all(calls);
   return verdicts;

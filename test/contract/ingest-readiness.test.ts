@@ -1,0 +1,66 @@
+/** Design, "Part of the store away is part of the service away": what ingest says of itself, and whom it serves. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { courierRateKey } from "#core/redis/client/keys.ts";
+import type { Running } from "#core/runtime.ts";
+import { openIntake } from "#ingest/intake.ts";
+import { startIngest } from "#ingest/main.ts";
+import { reasonNotReady } from "#ingest/readiness.ts";
+import { eventually } from "#test/support/eventually.ts";
+import { request } from "#test/support/merchant.ts";
+import {
+  NODE_TIMEOUT_MS,
+  startTestCluster,
+  type TestCluster,
+} from "#test/support/redis-cluster.ts";
+import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
+import { testSetup } from "#test/support/setup.ts";
+
+/** What counts the requests of the one is in another part of the cluster than that of the other and what every role needs. */
+const LOST = { code: "BRT", number: 1 };
+const SERVED = { code: "GLS_ITA", number: 2 };
+const OF_TEST_MODE = { code: "TEST", number: 0 };
+const LIMIT_MS = 30_000;
+const RATE = { perSecond: 1_000, burst: 1_000 };
+
+let cluster: TestCluster;
+let runtime: TestRuntime;
+let ingest: Running;
+
+beforeAll(async () => {
+  cluster = await startTestCluster(NODE_TIMEOUT_MS.quick);
+  const given = { address: "/", stop: async () => {} };
+  const couriers = [{ code: LOST.code, name: "BRT", tokens: ["tok_brt_1"], catalogue: [] }];
+  const setup = { ...testSetup(), couriers, companies: [] };
+  runtime = await openTestRuntime(setup, { REDIS_CLUSTER_URLS: cluster.urls }, given);
+  ingest = await startIngest(runtime);
+}, 120_000);
+afterAll(async () => {
+  await ingest.stop();
+  await runtime.end();
+  await cluster.stop();
+}, 60_000);
+
+test("a courier whose part of the cluster is away is refused alone; ingest is ready while there is another", async () => {
+  const { redis, live } = runtime;
+  const intake = openIntake(redis, live, 1_000);
+  const ask = ({ code }: { readonly code: string }) =>
+    intake.admit({ subject: code, limit: RATE }).then(
+      ({ rate }) => rate.allowed,
+      () => "unavailable",
+    );
+  const ready = async () => (await request("GET", `${ingest.url}/readyz`)).status;
+  expect(await Promise.all([ask(SERVED), ask(LOST), ready()])).toEqual([true, true, 200]);
+  const recover = await cluster.loseShard(courierRateKey(LOST.code));
+  await eventually(async () => (await ask(LOST)) === "unavailable", "it is away", LIMIT_MS);
+  // The first goes alone; those that come meanwhile share the next call.
+  expect(await Promise.all([ask(SERVED), ask(LOST), ask(SERVED)])).toEqual([
+    true,
+    "unavailable",
+    true,
+  ]);
+  await eventually(async () => (await ready()) === 503, "ingest is not ready for it", LIMIT_MS);
+  expect(await reasonNotReady(redis, [OF_TEST_MODE, LOST])).toBeString();
+  expect(await reasonNotReady(redis, [LOST, SERVED])).toBeNull();
+  await recover();
+  await eventually(async () => (await ready()) === 200, "ingest is ready again", LIMIT_MS);
+}, 120_000);
