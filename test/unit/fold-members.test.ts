@@ -10,6 +10,7 @@ import {
   initialState,
   type ShipmentState,
 } from "#core/domain/shipments/fold.ts";
+import type { Status } from "#core/domain/statuses/status.ts";
 
 const NEW = initialState("PENDING");
 const ALIASES = 100;
@@ -228,11 +229,25 @@ describe("numbers and parcels", () => {
     const late = factOf("a", { status: "EXCEPTION", detail: 4, at: 9, event });
     const early = factOf("b", { status: "IN_TRANSIT", at: 2, event });
     const both = fold(fold(NEW, late)?.state ?? NEW, early)?.state;
-    expect(both?.parcels["constructor"]?.value).toEqual({ status: "EXCEPTION", detail: 4 });
+    expect(both?.parcels["CONSTRUCTOR"]?.value).toEqual({ status: "EXCEPTION", detail: 4 });
     expect(after(factOf("c", { event })).parcels).toEqual({});
     expect(
       after(factOf("d", { status: "IN_TRANSIT", event: { parcel: { index: 1 } } })).parcels,
     ).toEqual({});
+  });
+
+  test("a parcel keeps its latest status where the version before kept it under the text as it was given", () => {
+    const factAt = (key: string, status: Status, at: number) =>
+      factOf(key, { status, at, event: { parcel: { trackingNumber: "pk1" } } });
+    const kept = after(factAt("a", "EXCEPTION", 9));
+    const before = {
+      ...kept,
+      parcels: { pk1: kept.parcels["PK1"] as (typeof kept.parcels)[string] },
+    };
+    const early = fold(before, factAt("b", "IN_TRANSIT", 2))?.state;
+    expect(early?.parcels["PK1"]?.value.status).toBe("EXCEPTION");
+    const late = fold(before, factAt("c", "IN_TRANSIT", 10))?.state;
+    expect(late?.parcels["PK1"]?.value.status).toBe("IN_TRANSIT");
   });
 });
 

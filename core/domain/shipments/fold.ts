@@ -272,12 +272,18 @@ function withParcel(
   const given = fact.event.parcel?.trackingNumber;
   if (given === undefined || !fact.mapping) return parcels;
   const number = matchingNumber(given);
-  // A courier may number a parcel "constructor".
-  const isKnown = Object.hasOwn(parcels, number);
-  if (!isKnown && Object.keys(parcels).length >= PARCELS_LIMIT) return parcels;
+  const known = saidOf(parcels, number);
+  if (!known && Object.keys(parcels).length >= PARCELS_LIMIT) return parcels;
   const { status, detail } = fact.mapping;
-  const known = isKnown ? (parcels[number] ?? null) : null;
-  return { ...parcels, [number]: later(known, { by, value: { status, detail } }) };
+  // 0.1.0 may have kept an earlier fact, or a later one, under the text as it was given.
+  const older = number === given ? null : saidOf(parcels, given);
+  const said = later(known, { by, value: { status, detail } });
+  return { ...parcels, [number]: older ? later(older, said) : said };
+}
+
+/** A courier may number a parcel "constructor". */
+function saidOf(parcels: ShipmentState["parcels"], number: string): Said<StatusPair> | null {
+  return Object.hasOwn(parcels, number) ? (parcels[number] ?? null) : null;
 }
 
 type Delivery = NonNullable<Fact["event"]["delivery"]>;
