@@ -1,6 +1,8 @@
 /** Rows of the table of archived shipments. Numbers alone go into a statement's text; there is nothing else to ask by. */
 import { createHash } from "node:crypto";
 import type { ClickHouseClient } from "@clickhouse/client";
+import { AHEAD_MS } from "#core/domain/courier-events/fact.ts";
+import type { AheadPage, ArchivePlace } from "#core/redis/shipments/archive.ts";
 import type { Counting } from "#core/redis/shipments/archive-summary.ts";
 import { factsOfWhole } from "#core/redis/shipments/archived-shipment.ts";
 import type { ArchivedShipment } from "#core/redis/shipments/restore-shipments.ts";
@@ -113,6 +115,42 @@ export async function readRows(
     format: "JSONEachRow",
   });
   return answer.json<SealedRow>();
+}
+
+/** Rows looked at by one question for those from the future: some 10 MB of times. */
+const AHEAD_ROWS = 20_000;
+
+interface AheadRow {
+  readonly total: number | string;
+  readonly last: readonly [channel: number, id: number | string];
+  readonly ids: ReadonlyArray<number | string>;
+}
+
+/** Times of a row: each as it was written, or in seconds after the one before (`archived-history.ts`). */
+export async function readAhead(
+  clickhouse: ClickHouseClient,
+  { channelId, id }: ArchivePlace,
+  rows = AHEAD_ROWS,
+): Promise<AheadPage> {
+  const second = `if(startsWith(one, '"'),
+    toInt64(toUnixTimestamp(parseDateTime64BestEffortOrZero(trim(BOTH '"' FROM one), 0, 'UTC'))),
+    known.1 + toInt64OrZero(one))`;
+  const latest = `arrayFold((known, one) -> (${second}, greatest(known.2, ${second})),
+    JSONExtractArrayRaw(occurred), (toInt64(0), toInt64(0))).2`;
+  const answer = await clickhouse.query({
+    query: `SELECT count() AS total, max((channel, id)) AS last,
+              groupArrayIf(id, updated > 0 AND ${latest} > updated + ${whole(AHEAD_MS / 1000)}) AS ids
+            FROM (SELECT channel, id, updated, occurred FROM ${TABLE}
+              WHERE channel > ${whole(channelId)} OR (channel = ${whole(channelId)} AND id > ${whole(id)})
+              ORDER BY channel, id LIMIT ${whole(rows)})
+            SETTINGS max_threads = 1`,
+    format: "JSONEachRow",
+  });
+  const [row] = await answer.json<AheadRow>();
+  if (!row || Number(row.total) === 0) return { ids: [], next: null };
+  const [channel, last] = row.last;
+  const next = Number(row.total) < rows ? null : { channelId: channel, id: Number(last) };
+  return { ids: [...new Set(row.ids.map(Number))], next };
 }
 
 /** @throws when the row was not written by us, or is damaged */

@@ -6,7 +6,7 @@ import { Problem } from "#core/problem.ts";
 import type { SearchableArchive } from "#core/redis/search/archive-search.ts";
 import type { Vault } from "#core/secrets.ts";
 import { countHits, readHits, readMarks } from "./archive-questions.ts";
-import { openRow, readBytes, readRows } from "./archive-table.ts";
+import { openRow, readAhead, readBytes, readRows } from "./archive-table.ts";
 import { clickhouseErrorType, keepClickhouse, openClickhouse } from "./clickhouse.ts";
 
 /** Questions of one process that wait for their answers; one more is refused at once. */
@@ -55,6 +55,7 @@ export function openArchive(
         }
       });
     },
+    ahead: (after) => ask((client) => readAhead(client, after)),
     hits: (question, offset, limit) =>
       ask((client) => readHits(client, vault, question, offset, limit)),
     count: (question) => ask((client) => countHits(client, vault, question)),

@@ -38,6 +38,7 @@ import {
   type LaneCell,
   readCells,
 } from "./lane-cells.ts";
+import aheadEventsSql from "./queries/ahead-events.sql" with { type: "text" };
 import brokenRulesSql from "./queries/broken-rules.sql" with { type: "text" };
 import carrierQualitySql from "./queries/carrier-quality.sql" with { type: "text" };
 import findEventsSql from "./queries/find-events.sql" with { type: "text" };
@@ -117,11 +118,27 @@ export interface CarrierQuality {
   readonly delayP95: number | null;
   readonly outOfOrderShare: number | null;
   readonly unmappedShare: number | null;
+  /** Of the accepted ones, dated after we received them. */
+  readonly aheadShare: number | null;
+  /** Refused, dated more than 24 hours after. */
+  readonly inFuture: number;
+  /** The latest received of those that are ahead, at most five. */
+  readonly aheadEvents: readonly AheadEvent[];
   readonly received: number;
   readonly duplicateShare: number | null;
   readonly invalidShare: number | null;
   readonly unknownTrackingShare: number | null;
   readonly brokenRules: readonly { readonly rule: string; readonly events: number }[];
+}
+
+export interface AheadEvent {
+  /** Empty where the event was set aside. */
+  readonly messageId: string;
+  readonly messageIndex: number;
+  /** The courier's own. */
+  readonly code: string;
+  readonly occurredAtMs: number;
+  readonly receivedAtMs: number;
 }
 
 export interface Silence {
@@ -244,10 +261,7 @@ export function openInsights(config: Config): Insights {
     },
     async quality(sinceMs, untilMs) {
       const params = { since: Math.floor(sinceMs / 1000), until: Math.ceil(untilMs / 1000) };
-      const found = await rows<QualityRow>(carrierQualitySql, params);
-      const broken = await rows<BrokenRule>(brokenRulesSql, params);
-      const byCourier = Map.groupBy(broken, ({ courier }) => courier);
-      return found.map((row) => quality(row, byCourier.get(row.courier) ?? []));
+      return readQuality(rows, params);
     },
     async silence(nowMs) {
       const until = Math.floor(nowMs / 1000 / HOUR_SECONDS) * HOUR_SECONDS;
@@ -353,6 +367,8 @@ interface QualityRow {
   readonly delayP95: number;
   readonly outOfOrder: number;
   readonly unmapped: number;
+  readonly ahead: number;
+  readonly inFuture: number;
   readonly received: number;
   readonly duplicate: number;
   readonly invalid: number;
@@ -365,12 +381,38 @@ interface BrokenRule {
   readonly events: number;
 }
 
+interface AheadRow extends AheadEvent {
+  readonly courier: string;
+}
+
 interface SilenceRow extends Omit<Silence, "silent" | "lastHourMs"> {
   readonly lastHour: number;
   readonly compared_hours: number;
 }
 
-function quality(row: QualityRow, broken: readonly BrokenRule[]): CarrierQuality {
+type AskRows = <T>(query: string, params: Record<string, unknown>) => Promise<T[]>;
+
+async function readQuality(
+  rows: AskRows,
+  params: Record<string, unknown>,
+): Promise<CarrierQuality[]> {
+  const found = await rows<QualityRow>(carrierQualitySql, params);
+  const broken = await rows<BrokenRule>(brokenRulesSql, params);
+  const isAnyAhead = found.some(({ ahead }) => ahead > 0);
+  const ahead = isAnyAhead ? await rows<AheadRow>(aheadEventsSql, params) : [];
+  const byCourier = Map.groupBy(broken, ({ courier }) => courier);
+  const aheadBy = Map.groupBy(ahead, ({ courier }) => courier);
+  return found.map((row) => {
+    const { courier } = row;
+    return quality(row, byCourier.get(courier) ?? [], aheadBy.get(courier) ?? []);
+  });
+}
+
+function quality(
+  row: QualityRow,
+  broken: readonly BrokenRule[],
+  ahead: readonly AheadRow[],
+): CarrierQuality {
   const { courier, facts, received } = row;
   const share = (part: number, whole: number) => (whole === 0 ? null : part / whole);
   return {
@@ -380,6 +422,9 @@ function quality(row: QualityRow, broken: readonly BrokenRule[]): CarrierQuality
     delayP95: facts === 0 ? null : row.delayP95,
     outOfOrderShare: share(row.outOfOrder, facts),
     unmappedShare: share(row.unmapped, facts),
+    aheadShare: share(row.ahead, facts),
+    inFuture: row.inFuture,
+    aheadEvents: ahead.map(({ courier: _, ...one }) => one),
     received,
     duplicateShare: share(row.duplicate, received),
     invalidShare: share(row.invalid, received),

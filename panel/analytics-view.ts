@@ -84,6 +84,23 @@ export const QualityView = Type.Object({
   }),
   outOfOrderShare: share,
   unmappedShare: share,
+  aheadShare: Type.Union([Type.Number(), Type.Null()], {
+    description:
+      "accepted events that are dated after we received them, of those that were applied",
+  }),
+  inFuture: count("events that were INVALID because they are dated more than 24 hours ahead"),
+  aheadEvents: Type.Unsafe<CarrierQuality["aheadEvents"]>(
+    Type.Array(
+      Type.Object({
+        messageId: Type.String({ description: "empty: the event was set aside" }),
+        messageIndex: Type.Integer(),
+        code: Type.String({ description: "the courier's own" }),
+        occurredAtMs: Type.Integer({ description: "UTC milliseconds" }),
+        receivedAtMs: Type.Integer({ description: "UTC milliseconds" }),
+      }),
+      { description: "the latest received of the accepted ones that are ahead, at most 5" },
+    ),
+  ),
   received: count("events of every outcome"),
   duplicateShare: share,
   invalidShare: share,

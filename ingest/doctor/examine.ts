@@ -9,6 +9,8 @@ export interface Finding {
   /** Null: as expected. */
   readonly fault: string | null;
   readonly remedy: string;
+  /** How far ahead of this machine's clock a valid event is dated, where it is. */
+  readonly aheadMs?: number;
 }
 
 export interface Examination {

@@ -1,13 +1,16 @@
 /** A sender's own messages, checked here by the published schemas and, where there is a service, by it too. */
 import { gunzipSync } from "node:zlib";
+import { checkTime } from "#core/domain/courier-events/check-time.ts";
 import {
   BODY_LIMIT_BYTES,
+  type CourierEvent,
   checkEnvelope,
   checkEscapedEnvelope,
   type Envelope,
   unsupportedVersion,
 } from "#core/domain/courier-events/event.ts";
 import type { Fault } from "#core/domain/schema/fault.ts";
+import { instantOf } from "#core/domain/time/rome-time.ts";
 import { JsonFault } from "#core/http/strict-json.ts";
 import type { Finding } from "#ingest/doctor/examine.ts";
 import { describe } from "#ingest/doctor/expect.ts";
@@ -33,6 +36,8 @@ type Verdict =
 interface EventVerdict {
   readonly eventId: string | null;
   readonly faults: readonly string[];
+  /** Dated so long after now; 0 or less = it is not ahead. */
+  readonly aheadMs: number;
 }
 
 const REUSED = "eventId: another event of yours has this id; it would be a DUPLICATE";
@@ -66,13 +71,14 @@ function isJson(bytes: Uint8Array): boolean {
 export async function checkMessages(
   messages: readonly OwnMessage[],
   sender: Sender | null,
+  nowMs = Date.now(),
 ): Promise<Finding[]> {
   const findings: Finding[] = [];
   /** Text of the event that used an id first. */
   const seen = new Map<string, string>();
   let service = sender;
   for (const message of messages) {
-    const local = await checkBySchema(message, seen);
+    const local = await checkBySchema(message, seen, nowMs);
     let there: Verdict | null = null;
     try {
       there = service && (await checkByService(message, service));
@@ -89,6 +95,7 @@ export async function checkMessages(
 async function checkBySchema(
   { bytes, gzip }: OwnMessage,
   seen: Map<string, string>,
+  nowMs: number,
 ): Promise<Verdict> {
   const refused = (fault: string): Verdict => ({ kind: "refused", faults: [fault] });
   if (bytes.length > BODY_LIMIT_BYTES) return refused("the message is larger than 5 MiB");
@@ -102,9 +109,13 @@ async function checkBySchema(
     const check = eventRule({ hasSurrogateEscapes });
     const checked = (value as Envelope).events.map((event) => {
       const eventId = idOf(event);
-      const faults = linesOf(check(event));
+      const broken = check(event);
+      const valid = broken.length === 0 ? (event as CourierEvent) : null;
+      const faults = linesOf(valid ? checkTime(valid, nowMs) : broken);
+      const aheadMs = valid ? instantOf(valid.occurredAt) - nowMs : 0;
       // An INVALID event does not take its id: once corrected, it is sent with the same one.
-      return { eventId, faults: faults.length > 0 ? faults : reuseOf(eventId, event, seen) };
+      const all = faults.length > 0 ? faults : reuseOf(eventId, event, seen);
+      return { eventId, faults: all, aheadMs };
     });
     return { kind: "checked", events: checked };
   } catch (error) {
@@ -137,7 +148,11 @@ async function checkByService({ bytes, gzip }: OwnMessage, sender: Sender): Prom
   const results = (Array.isArray(body?.["results"]) ? body["results"] : []) as Result[];
   return {
     kind: "checked",
-    events: results.map(({ eventId, errors }) => ({ eventId, faults: linesOf(faultsOf(errors)) })),
+    events: results.map(({ eventId, errors }) => ({
+      eventId,
+      faults: linesOf(faultsOf(errors)),
+      aheadMs: 0,
+    })),
   };
 }
 
@@ -164,7 +179,7 @@ function findingsOf(name: string, local: Verdict, there: Verdict | null): Findin
     return [{ group: OWN_MESSAGES, name, fault, remedy }];
   }
   const checked = both.flatMap((one) => (one.kind === "checked" ? [one.events] : []));
-  return (checked[0] ?? []).map(({ eventId }, at) => {
+  return (checked[0] ?? []).map(({ eventId, aheadMs }, at) => {
     const faults = new Set(checked.flatMap((events) => events[at]?.faults ?? []));
     return {
       group: OWN_MESSAGES,
@@ -173,6 +188,7 @@ function findingsOf(name: string, local: Verdict, there: Verdict | null): Findin
       remedy: faults.has(REUSED)
         ? "Give every event an eventId of its own."
         : "Correct the event and resend it with the same eventId.",
+      ...(faults.size === 0 && aheadMs > 0 && { aheadMs }),
     };
   });
 }

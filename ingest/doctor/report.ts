@@ -44,9 +44,23 @@ export function messagesReport(findings: readonly Finding[], isLocal: boolean): 
     `Your messages  ${good}/${findings.length}`,
     ...shown,
     ...(more > 0 ? [`  and ${more} more`] : []),
+    ...aheadLines(findings),
     "",
     `Your messages: grade ${gradeOf(good, findings.length)}, ${good} of ${findings.length} valid, checked by ${checker}.`,
   ].join("\n")}\n`;
+}
+
+/** Valid, and most likely an error all the same: nothing happens tomorrow. */
+function aheadLines(findings: readonly Finding[]): string[] {
+  const ahead = findings.filter(({ aheadMs }) => aheadMs !== undefined);
+  const [first] = ahead;
+  if (!first) return [];
+  const minutes = Math.ceil(Math.max(...ahead.map(({ aheadMs = 0 }) => aheadMs)) / 60_000);
+  return [
+    `  WARN  ${ahead.length} of ${findings.length} are ahead of their time, by up to ${minutes} min: ${plain(first.name)}`,
+    "        occurredAt is after this machine's clock; such an event counts as of its receipt.",
+    "        -> Send the event place's time with its offset, +01:00 or +02:00 in Italy, and check the clock.",
+  ];
 }
 
 function goodOf(findings: readonly Finding[]): number {

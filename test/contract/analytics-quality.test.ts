@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { ClickHouseClient } from "@clickhouse/client";
 import { openClickhouse } from "#analytics/clickhouse.ts";
-import { type Insights, openInsights } from "#analytics/insights.ts";
+import { type CarrierQuality, type Insights, openInsights } from "#analytics/insights.ts";
 import { benchmarkHandler } from "#analytics/write-batches.ts";
 import { CAP_PREFIXES } from "#core/domain/benchmarks/cap-prefix.ts";
 import type { EventRow } from "#core/domain/benchmarks/event-row.ts";
@@ -282,6 +282,20 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
     };
   }
 
+  function expectAhead({ aheadShare, aheadEvents }: CarrierQuality, facts: EventRow[]): void {
+    const ahead = facts.filter((one) => one.occurredAtMs > one.receivedAtMs);
+    expect(ahead.length).toBeGreaterThan(0);
+    expect(aheadShare).toBeCloseTo(ahead.length / facts.length);
+    expect(aheadEvents).toHaveLength(Math.min(5, ahead.length));
+    const times = ahead.map((one) => [one.occurredAtMs, one.receivedAtMs]);
+    for (const { occurredAtMs, receivedAtMs, code } of aheadEvents) {
+      expect(times).toContainEqual([occurredAtMs, receivedAtMs]);
+      expect(code).toBe("TRN");
+    }
+    const newest = Math.max(...ahead.map(({ receivedAtMs }) => receivedAtMs));
+    expect(aheadEvents[0]?.receivedAtMs).toBe(newest);
+  }
+
   describe("carrier quality", () => {
     test("delays, order, mapping and outcomes agree with the raw rows", async () => {
       const random = seededRandom(8);
@@ -305,6 +319,7 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
           outcome("INVALID", 6),
           outcome("UNKNOWN_TRACKING", 4),
           outcome("RULE", 6, "REQUIRED status"),
+          outcome("RULE", 2, "IN_FUTURE occurredAt"),
         ],
       });
       const since = NOW_MS - 7 * DAY_MS;
@@ -323,6 +338,7 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
         expect(row.unmappedShare).toBeCloseTo(
           own.filter(({ status }) => status === null).length / own.length,
         );
+        expectAhead(row, own);
         const sorted = delays.toSorted((one, other) => one - other);
         const near = [Math.floor(own.length * 0.95) - 1, Math.floor(own.length * 0.95)];
         expect(near.map((at) => sorted[at])).toContain(row.delayP95 as number);
@@ -332,10 +348,15 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
         duplicateShare: 0.1,
         invalidShare: 0.06,
         unknownTrackingShare: 0.04,
-        brokenRules: [{ rule: "REQUIRED status", events: 6 }],
+        inFuture: 2,
+        brokenRules: [
+          { rule: "REQUIRED status", events: 6 },
+          { rule: "IN_FUTURE occurredAt", events: 2 },
+        ],
       });
       expect(found.find(({ courier }) => courier === "SDA_ITA")).toMatchObject({
         received: 0,
+        inFuture: 0,
         duplicateShare: null,
       });
     });

@@ -304,6 +304,21 @@ describe("a sender's own messages", () => {
     expect(output).not.toContain("DUPLICATE");
   });
 
+  test("ahead of their time are warned of where they are valid, and INVALID more than 24 hours ahead", async () => {
+    const inMs = (ms: number) => event({ occurredAt: new Date(Date.now() + ms).toISOString() });
+    const hour = 3_600_000;
+    const valid = message([event(), inMs(hour), inMs(2 * hour)]);
+    const warned = await run("node", ["--messages", "-"], valid);
+    expect(warned.output).toContain("3 of 3 valid");
+    expect(warned.output).toMatch(/WARN {2}2 of 3 are ahead of their time, by up to 1(19|20) min/);
+    expect(warned.status).toBe(0);
+    const refused = await run("node", ["--messages", "-"], message([event(), inMs(25 * hour)]));
+    expect(refused.output).toContain("1 of 2 valid");
+    expect(refused.output).toContain("occurredAt: More than 24 hours ahead");
+    expect(refused.output).not.toContain("WARN");
+    expect(refused.status).toBe(1);
+  });
+
   test("what is no message, no JSON, or too large is reported by its name", async () => {
     const cases: [string, string][] = [
       ["{", "The text is not valid JSON."],

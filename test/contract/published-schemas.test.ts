@@ -159,7 +159,7 @@ describe("document 2", () => {
     );
   });
 
-  test("occurredAt has its regular expression, which takes +0100 and no other year than 2000 to 2099", () => {
+  test("occurredAt has its regular expression, which takes +0100 and +01 and no other year than 2000 to 2099", () => {
     const { Event } = document.components.schemas as { Event: Schema };
     const { occurredAt, location, delivery } = Event["properties"] as Record<string, Schema>;
     const pattern = new RegExp(String(occurredAt?.["pattern"]), "u");
@@ -168,7 +168,9 @@ describe("document 2", () => {
       ["2026-11-20T10:00:00+0100", true],
       ["2026-11-20T10:00:00Z", true],
       ["2026-11-20T10:00:00", false],
-      ["2026-11-20T10:00:00+01", false],
+      ["2026-11-20T10:00:00+01", true],
+      ["2026-11-20T10:00:00+1", false],
+      ["2026-11-20T10:00:00+001", false],
       ["2000-01-01T00:00:00Z", true],
       ["1999-12-31T23:59:59Z", false],
       ["2099-12-31T23:59:59Z", true],

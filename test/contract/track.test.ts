@@ -1,26 +1,18 @@
 /** From accepted events to shipment state: mapping, set-aside release, aliases, order, repetition, dead letters. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type Fact, orderOf } from "#core/domain/courier-events/fact.ts";
-import { foldAll } from "#core/domain/shipments/fold.ts";
-import { mapStatus } from "#core/domain/statuses/map-status.ts";
 import { STATUSES } from "#core/domain/statuses/status.ts";
 import { CHANGE_LOGS, deadLetterKey, EVENT_LOGS } from "#core/redis/client/keys.ts";
 import { advanceClock } from "#core/redis/config/live.ts";
 import { type Consumer, startConsumer } from "#core/redis/log/consumer.ts";
-import { factKeyOf } from "#core/redis/log/seen.ts";
 import { readLags } from "#core/redis/log/streams.ts";
-import {
-  commitShipments,
-  readHistory,
-  readHotShipments,
-  readShipments,
-} from "#core/redis/shipments/shipments.ts";
+import { readHistory, readShipments } from "#core/redis/shipments/shipments.ts";
 import { readLedger } from "#core/redis/webhooks/ledger.ts";
 import type { Running } from "#core/runtime.ts";
 import { startIngest } from "#ingest/main.ts";
 import { trackHandler } from "#processors/track.ts";
 import { event, push } from "#test/support/courier.ts";
 import { eventually } from "#test/support/eventually.ts";
+import { hold } from "#test/support/held.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { isFoundIn } from "#test/support/search.ts";
 import { testSetup } from "#test/support/setup.ts";
@@ -73,40 +65,6 @@ async function apply(...events: unknown[]): Promise<void> {
   await settled();
 }
 
-/** A shipment under way, in the state that a version left which took any date for the order of events. */
-async function holdByFuture(id: number): Promise<void> {
-  const { redis, live } = runtime;
-  const from = (await readHotShipments(redis, [id])).get(id);
-  if (!from) throw new Error(`no shipment ${id}`);
-  const catalogue = live.configuration().couriers.get(from.meta.courier)?.catalogue ?? new Map();
-  const facts = [
-    ["TRN", at("10:00"), at("10:00")],
-    ["OUT", "2099-01-01T00:00:00Z", at("11:00")],
-    ["DLV", at("12:00"), at("12:00")],
-  ].map(([code = "", occurredAt = "", receivedAt = ""]): Fact => {
-    const sent = event({ trackingNumber: "HELD", status: status(code), occurredAt });
-    return {
-      ...{ key: factKeyOf(from.meta.courier, sent.eventId), event: sent, messageIndex: 0 },
-      ...{ occurredAtMs: Date.parse(occurredAt), receivedAtMs: Date.parse(receivedAt) },
-      mapping: mapStatus(catalogue, sent),
-    };
-  });
-  const { state } = foldAll(from.state, facts);
-  const held = facts[1];
-  if (!held?.mapping) throw new Error("the code is not mapped");
-  const { status: name, detail } = held.mapping;
-  const pair = { status: name, detail };
-  const by = orderOf(held);
-  const before = {
-    ...state,
-    pair,
-    mapped: { by, value: pair },
-    last: { by, value: { place: null } },
-  };
-  const commit = { from, state: before, facts, changes: [], stamp: true };
-  expect(await commitShipments(redis, [commit], live.now())).toEqual(["committed"]);
-}
-
 describe("state", () => {
   test("follows the latest event by occurredAt, whatever the order of arrival", async () => {
     const id = await addShipment(runtime, "ORDER");
@@ -123,7 +81,11 @@ describe("state", () => {
 
   test("of a shipment that an event from 2099 held, as an earlier version took it, is put right by the next event", async () => {
     const id = await addShipment(runtime, "HELD");
-    await holdByFuture(id);
+    await hold(runtime, id, [
+      { code: "TRN", occurredAt: at("10:00"), receivedAt: at("10:00") },
+      { code: "OUT", occurredAt: "2099-01-01T00:00:00Z", receivedAt: at("11:00") },
+      { code: "DLV", occurredAt: at("12:00"), receivedAt: at("12:00") },
+    ]);
     expect((await shipment(id)).state.pair.status).toBe("OUT_FOR_DELIVERY");
     await apply(event({ trackingNumber: "HELD", status: status("INF"), occurredAt: at("08:00") }));
     const { state } = await shipment(id);
@@ -131,6 +93,22 @@ describe("state", () => {
     expect(state.last?.by.occurredAtMs).toBe(Date.parse(at("12:00")));
     const history = await readHistory(runtime.redis, id);
     expect(history.map(({ event }) => event.occurredAt)).toContain("2099-01-01T00:00:00Z");
+  });
+
+  test("of a shipment whose set-aside event was ahead of its time follows what was received after that", async () => {
+    const inMs = (ms: number) => new Date(runtime.live.now() + ms).toISOString();
+    const of = (code: string, occurredAt: string) =>
+      event({ trackingNumber: "EARLY", status: status(code), occurredAt });
+    const early = of("OUT", inMs(2 * 3_600_000));
+    const { body } = await push(url, [early]);
+    expect(body.results[0].outcome).toBe("UNKNOWN_TRACKING");
+    const id = await addShipment(runtime, "EARLY");
+    await advanceClock(runtime.redis, 60);
+    await apply(of("DLV", inMs(60_000)));
+    const { state } = await shipment(id);
+    expect([state.pair.status, state.keys.length]).toEqual(["DELIVERED", 2]);
+    const history = await readHistory(runtime.redis, id);
+    expect(history.map((fact) => fact.event.occurredAt)).toContain(early.occurredAt);
   });
 
   test("statusUpdatedAt is null until an event changes the status, and stays while it does not", async () => {

@@ -67,6 +67,10 @@ export function happenedAtMs({ occurredAtMs, receivedAtMs }: Moment): number {
 
 export type Moment = Pick<FactOrder, "occurredAtMs" | "receivedAtMs">;
 
+export function isAhead({ occurredAtMs, receivedAtMs }: Moment): boolean {
+  return occurredAtMs > receivedAtMs;
+}
+
 /** Further ahead than is accepted: taken by a version that had no limit. */
 export function isFarAhead({ occurredAtMs, receivedAtMs }: Moment): boolean {
   return occurredAtMs - receivedAtMs > AHEAD_MS;

@@ -2,6 +2,7 @@
 import {
   compareFacts,
   type Fact,
+  isAhead,
   type Mapping,
   orderOf,
 } from "#core/domain/courier-events/fact.ts";
@@ -60,6 +61,16 @@ export function refold(
   if (decisive === null || !changed) return { state, change: null, decisive };
   const change = { fact: decisive, before: before.pair, after: pair, changed, firstOccurrence };
   return { state, change, decisive };
+}
+
+/**
+ * A fact ahead of its time decides something in the state. Only then can the order by the earlier one of occurredAt and
+ * receivedAt make another state of the same facts than an order by occurredAt alone.
+ */
+export function isDecidedAhead(state: ShipmentState): boolean {
+  const { last, mapped, estimate, proof, pickupPoint, actionUrl, parcels } = state;
+  const said = [last, mapped, estimate, proof, pickupPoint, actionUrl, ...Object.values(parcels)];
+  return said.some((one) => one !== null && isAhead(one.by));
 }
 
 function latestOf(facts: readonly Fact[]): Fact | null {

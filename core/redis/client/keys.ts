@@ -370,6 +370,8 @@ export const REMAP_KEYS = {
   open: "{remaps}:open",
   /** String: which process works them off. */
   lease: "{remaps}:lease",
+  /** Hash like a remap: the one-time refold of shipments that events ahead of their time decide. */
+  refold: "{remaps}:refold-ahead",
 } as const;
 
 /** Number conflicts of all companies, in one slot. */

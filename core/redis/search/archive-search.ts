@@ -66,6 +66,7 @@ const STEADY_READINGS = 50;
 /** Of a process that does without. */
 export const NO_ARCHIVE: SearchableArchive = {
   read: async () => [],
+  ahead: async () => ({ ids: [], next: null }),
   hits: async () => [],
   count: async () => 0,
   marks: async () => [],

@@ -24,6 +24,23 @@ export interface Archive {
     channelIds: readonly number[],
     onDamaged?: (row: ArchivedRow) => void,
   ) => Promise<ArchivedShipment[]>;
+  /**
+   * Rows whose latest event is dated more than a day after their status changed last: an event from the future may hold them.
+   * @throws {Problem} 503 ARCHIVE_UNAVAILABLE
+   */
+  readonly ahead: (after: ArchivePlace) => Promise<AheadPage>;
+}
+
+/** In the order of the archive's rows. */
+export interface ArchivePlace {
+  readonly channelId: number;
+  readonly id: number;
+}
+
+export interface AheadPage {
+  readonly ids: readonly number[];
+  /** Where to go on; null = that was all. */
+  readonly next: ArchivePlace | null;
 }
 
 /** What a row tells without being opened. */

@@ -1,7 +1,7 @@
 /** The shipments that a change of a courier's mapping concerns, and what it makes of their facts. */
 import type { Fact } from "#core/domain/courier-events/fact.ts";
 import type { ShipmentState } from "#core/domain/shipments/fold.ts";
-import { remapFacts } from "#core/domain/shipments/refold.ts";
+import { isDecidedAhead, refold, remapFacts } from "#core/domain/shipments/refold.ts";
 import { type Catalogue, pairsOf } from "#core/domain/statuses/map-status.ts";
 import type { Redis } from "#core/redis/client/client.ts";
 import { idsAfter } from "#core/redis/client/ids-after.ts";
@@ -70,6 +70,26 @@ export async function readRemappings(
   });
 }
 
+/** Those of the shipments that an event ahead of its time decides otherwise than their history says, to be refolded from it. */
+export async function readHeldAhead(redis: Redis, ids: readonly number[]): Promise<Remapping[]> {
+  const hot = [...(await readHotShipments(redis, ids)).values()];
+  const ahead = hot.filter(({ state }) => isDecidedAhead(state)).map(({ id }) => id);
+  if (ahead.length === 0) return [];
+  const whole = await readHotHistories(redis, ahead);
+  return whole.flatMap(({ from, history }) => {
+    const { state } = refold(from.state, history, from.base);
+    return Bun.deepEquals(state, from.state) ? [] : [{ from, history, facts: history }];
+  });
+}
+
+/** Every shipment of every channel, and none in the archive. */
+export const ALL_SHIPMENTS: RemapScope = {
+  courier: "",
+  codes: new Set(),
+  pairs: new Set(),
+  isScan: true,
+};
+
 function mayHold({ unmapped, pairs }: ShipmentState, scope: RemapScope): boolean {
   return unmapped > 0 || pairs.some((pair) => scope.pairs.has(pair));
 }
@@ -133,6 +153,7 @@ async function unmappedSets(
 ): Promise<string[]> {
   const keys = companyKeys(partition);
   const wanted = [...codes];
+  if (wanted.length === 0) return [];
   const present = await redis.smIsMember(
     keys.unmappedCodes,
     wanted.map((code) => unmappedName(courier, code)),

@@ -223,14 +223,43 @@ export function finishRemap(redis: Redis, lease: Lock, id: string, nowMs: number
   return save(redis, lease, id, "", String(nowMs));
 }
 
+/**
+ * Where the one-time refold of shipments that events ahead of their time decide stands: a remap of no code, in no list, which
+ * whoever asks first begins. A remap that an operator orders goes before it.
+ * @returns null = it is done
+ */
+export async function readRefold(redis: Redis): Promise<RemapProgress | null> {
+  const progress = JSON.stringify({ ...NO_PROGRESS, isScan: true });
+  const key = REMAP_KEYS.refold;
+  const [, , fields] = await redis
+    .multi()
+    .hSetNX(key, "progress", progress)
+    .hSetNX(key, "state", "running")
+    .hGetAll(key)
+    .exec();
+  const refold = fields as unknown as Readonly<Record<string, string>>;
+  return refold["state"] === "done" ? null : JSON.parse(refold["progress"] ?? progress);
+}
+
+/** @throws {LockLost} */
+export function saveRefold(redis: Redis, lease: Lock, progress: RemapProgress): Promise<void> {
+  return save(redis, lease, "", JSON.stringify(progress), "", REMAP_KEYS.refold);
+}
+
+/** @throws {LockLost} */
+export function finishRefold(redis: Redis, lease: Lock, nowMs: number): Promise<void> {
+  return save(redis, lease, "", "", String(nowMs), REMAP_KEYS.refold);
+}
+
 async function save(
   redis: Redis,
   { owner }: Lock,
   id: string,
   progress: string,
   finishedAtMs: string,
+  key = REMAP_KEYS.remap(id),
 ): Promise<void> {
-  const keys = [REMAP_KEYS.lease, REMAP_KEYS.remap(id), REMAP_KEYS.open];
+  const keys = [REMAP_KEYS.lease, key, REMAP_KEYS.open];
   const kept = await run<number>(redis, saveScript, keys, [owner, id, progress, finishedAtMs]);
   if (kept !== 1) throw new LockLost();
 }

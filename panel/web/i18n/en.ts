@@ -454,6 +454,7 @@ export const en = {
     delayP50: "Delay, median",
     delayP95: "Delay, 95 %",
     outOfOrder: "Out of order",
+    ahead: "Ahead of time",
     duplicates: "Duplicates",
     invalid: "Invalid",
     unmapped: "Unmapped",
@@ -755,6 +756,12 @@ export const en = {
     untitled: "Quality report",
     until: "This link works until",
     nothing: "Nothing was received in these days.",
+    ahead: "Events ahead of their time",
+    aheadLead:
+      "Dated after we received them; they count as of their receipt. Often the offset is wrong.",
+    receivedAt: "received",
+    refusedAhead: (events: string) =>
+      `${counted(events, "event", "events")} INVALID: more than 24 hours ahead (IN_FUTURE).`,
     broken: "Rules that events have broken",
     brokenLead: "How many events of the last days were INVALID for it.",
   },

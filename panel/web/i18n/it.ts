@@ -446,6 +446,7 @@ export const it: Messages = {
     delayP50: "Ritardo, mediana",
     delayP95: "Ritardo, 95 %",
     outOfOrder: "Fuori ordine",
+    ahead: "In anticipo",
     duplicates: "Duplicati",
     invalid: "Non validi",
     unmapped: "Non mappati",
@@ -815,6 +816,12 @@ export const it: Messages = {
     untitled: "Rapporto di qualità",
     until: "Questo link vale fino al",
     nothing: "In questi giorni non è arrivato nulla.",
+    ahead: "Eventi in anticipo sul loro tempo",
+    aheadLead:
+      "Datati dopo la nostra ricezione; contano dal momento della ricezione. Spesso lo scarto orario è errato.",
+    receivedAt: "ricevuto",
+    refusedAhead: (events) =>
+      `${counted(events, "evento", "eventi")} INVALID: oltre 24 ore nel futuro (IN_FUTURE).`,
     broken: "Regole non rispettate dagli eventi",
     brokenLead: "Quanti eventi degli ultimi giorni erano INVALID per questo.",
   },

@@ -4,6 +4,7 @@ import { useState } from "react";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
 import { Section } from "#panel/web/parts/section.tsx";
+import { AheadEvents } from "./ahead-events.tsx";
 import { BrokenRules } from "./broken-rules.tsx";
 import { QualityPeriod } from "./quality-period.tsx";
 import { QualityTable } from "./quality-table.tsx";
@@ -26,6 +27,7 @@ export function QualitySection({ courier }: { readonly courier?: string }) {
         <ProblemNote error={error} />
         <QualityTable rows={rows} silence={silence} />
       </Section>
+      {courier !== undefined && rows[0] && <AheadEvents {...rows[0]} />}
       {courier !== undefined && <BrokenRules rules={rows[0]?.brokenRules ?? []} />}
     </>
   );

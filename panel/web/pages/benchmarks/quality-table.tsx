@@ -21,6 +21,7 @@ export function QualityTable({ rows, silence }: QualityTableProps) {
       t.benchmarks.delayP50,
       t.benchmarks.delayP95,
       t.benchmarks.outOfOrder,
+      t.benchmarks.ahead,
     ],
     ...[
       t.benchmarks.duplicates,
@@ -31,7 +32,7 @@ export function QualityTable({ rows, silence }: QualityTableProps) {
     ],
   ];
   return (
-    <ScrollTable label={t.benchmarks.quality} minWidth={940} narrow="figures">
+    <ScrollTable label={t.benchmarks.quality} minWidth={1020} narrow="figures">
       <CourierFiguresHead names={head} />
       <Table.Tbody className="figures">
         {rows.map((row) => (
@@ -43,6 +44,7 @@ export function QualityTable({ rows, silence }: QualityTableProps) {
             <Table.Td ta="right">{f.duration(row.delayP50)}</Table.Td>
             <Table.Td ta="right">{f.duration(row.delayP95)}</Table.Td>
             <Table.Td ta="right">{f.percent(row.outOfOrderShare)}</Table.Td>
+            <Table.Td ta="right">{f.percent(row.aheadShare)}</Table.Td>
             <Table.Td ta="right">{f.percent(row.duplicateShare)}</Table.Td>
             <Table.Td ta="right">{f.percent(row.invalidShare)}</Table.Td>
             <Table.Td ta="right">{f.percent(row.unknownTrackingShare)}</Table.Td>

@@ -6,6 +6,7 @@ import { useEffect, useState } from "react";
 import type { CarrierQuality, Silence } from "#analytics/insights.ts";
 import { send } from "#panel/web/api/call.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
+import { AheadEvents } from "#panel/web/pages/benchmarks/ahead-events.tsx";
 import { BrokenRules } from "#panel/web/pages/benchmarks/broken-rules.tsx";
 import { QualityPeriod } from "#panel/web/pages/benchmarks/quality-period.tsx";
 import { QualityTable } from "#panel/web/pages/benchmarks/quality-table.tsx";
@@ -83,6 +84,7 @@ function Report({ report: { quality, silence }, days, onDays }: ReportProps) {
           <Text c="dimmed">{t.sharedQuality.nothing}</Text>
         )}
       </Section>
+      {quality && <AheadEvents {...quality} />}
       <BrokenRules rules={quality?.brokenRules ?? []} />
     </>
   );
