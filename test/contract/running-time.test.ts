@@ -70,6 +70,26 @@ describe("a downtime", () => {
     expect(await daysOf()).toEqual([]);
   });
 
+  test("counts once where the clock was set back and the time came again", async () => {
+    for (const [up, down] of [
+      [0, 4],
+      [6, 7],
+      [1, 2],
+      [5, 8],
+    ] as const) {
+      const running = createRunningTime(redis);
+      await running.note(T0 + up * DAY_MS);
+      await running.end(T0 + down * DAY_MS);
+    }
+    const measure = await createRunningTime(redis).note(T0 + 9 * DAY_MS);
+    expect(await daysOf()).toEqual([
+      [2, 5],
+      [4, 6],
+      [8, 9],
+    ]);
+    expect(measure(T0, T0 + 10 * DAY_MS)).toBe(5 * DAY_MS);
+  });
+
   test("is noted after a process that was killed, once it has given no sign of life for long enough", async () => {
     const killed = createRunningTime(redis, 1);
     await killed.note(T0);

@@ -7,11 +7,16 @@ export interface Downtime {
   readonly toMs: number;
 }
 
-/** How long processors were running between two moments, milliseconds. */
+/**
+ * How long processors were running between two moments, milliseconds.
+ * @param downtimes by when they began; they overlap where the clock was set back in between, and time counts once
+ */
 export function runningMs(downtimes: readonly Downtime[], fromMs: number, toMs: number): number {
-  const downMs = downtimes.reduce((sum, downtime) => {
-    const overlapMs = Math.min(toMs, downtime.toMs) - Math.max(fromMs, downtime.fromMs);
-    return sum + Math.max(0, overlapMs);
-  }, 0);
-  return Math.max(0, toMs - fromMs - downMs);
+  let runMs = 0;
+  let reachedMs = fromMs;
+  for (const downtime of downtimes) {
+    runMs += Math.max(0, Math.min(toMs, downtime.fromMs) - reachedMs);
+    reachedMs = Math.max(reachedMs, downtime.toMs);
+  }
+  return runMs + Math.max(0, toMs - reachedMs);
 }

@@ -59,10 +59,12 @@ export function createRunningTime(
   };
 }
 
+/** By when they began. */
 export async function readDowntimes(redis: Redis): Promise<Downtime[]> {
   const texts = await redis.lRange(RUNNING_KEYS.downtimes, 0, -1);
-  return texts.map((text) => {
+  const noted = texts.map((text) => {
     const [fromMs = 0, toMs = 0] = text.split(" ").map(Number);
     return { fromMs, toMs };
   });
+  return noted.sort((one, other) => one.fromMs - other.fromMs);
 }
