@@ -5,9 +5,9 @@
 import { Problem } from "#core/problem.ts";
 
 /** Waiting, running and unread, of everybody together. */
-export const STATEMENTS_LIMIT = 8;
+export const STATEMENTS_LIMIT = 16;
 /** Waiting, running and unread, of one person. */
-export const PERSON_STATEMENTS = 4;
+export const PERSON_STATEMENTS = 8;
 /** Of different people. */
 export const SIDE_BY_SIDE = 3;
 

@@ -51,7 +51,7 @@ describe("places for statements", () => {
     expect(place("d1").at).toBe(place("b1").at);
   });
 
-  test("a statement counts until its answer has been read: 4 of one person, 8 of all, one more is 429", async () => {
+  test("a statement counts until its answer has been read: 8 of one person, 16 of all, one more is 429", async () => {
     const { ask, place, placeFor } = asking();
     const busy = { status: 429, code: "SQL_BUSY", headers: { "retry-after": "5" } };
     for (const person of ["a", "b"]) {
@@ -66,7 +66,7 @@ describe("places for statements", () => {
     place("a1").end();
     await ask("c1");
     expect(() => placeFor("d")).toThrow(expect.objectContaining(busy));
-    expect([PERSON_STATEMENTS, STATEMENTS_LIMIT]).toEqual([4, 8]);
+    expect([PERSON_STATEMENTS, STATEMENTS_LIMIT]).toEqual([8, 16]);
   });
 });
 
