@@ -28,6 +28,12 @@ const READ_BY_PATH = [
   "pdfkit/js/data/*",
   "swagger-ui-dist/swagger-ui{-bundle.js,.css}",
 ];
+/** Imported by a package whose users use nothing of them: the bundler leaves them out, and Bun loads them. */
+const IMPORTED_UNUSED = [
+  "dom-serializer/lib/index.js",
+  "dom-serializer/node_modules/entities/lib/index.js",
+  "domutils/lib/index.js",
+];
 /** Of every package that something is reached of: Bun may pick another form of a module when it runs than when it bundles. */
 const OF_PACKAGE = "**/{*.{js,cjs,mjs,json},LICENSE*,LICENCE*,License*,license*,COPYING*,NOTICE*}";
 /** But no forms for browsers, none of another age, no tests, and no data that is named above where it is needed. */
@@ -75,7 +81,9 @@ export async function reachedFiles(): Promise<Reached> {
 
 /** Of packages: what no bundler sees. */
 export function filesReadByPath(): string[] {
-  const patterns = READ_BY_PATH.map((pattern) => new Glob(`node_modules/${pattern}`));
+  const patterns = [...READ_BY_PATH, ...IMPORTED_UNUSED].map(
+    (pattern) => new Glob(`node_modules/${pattern}`),
+  );
   return patterns.flatMap((pattern) => [...pattern.scanSync()]);
 }
 
