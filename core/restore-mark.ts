@@ -1,5 +1,5 @@
 /** A restore that was interrupted must not be taken for an empty installation: a mark stands in DATA_DIR from its first to its last step. */
-import { open, readFile, rm } from "node:fs/promises";
+import { open, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 
 /** Reported without a stack. */
@@ -8,13 +8,16 @@ export class RestoreUnfinished extends Error {}
 const pathOf = (dataDir: string) => join(dataDir, "restore-unfinished");
 
 export async function beginRestore(dataDir: string, backup: string): Promise<void> {
-  const file = await open(pathOf(dataDir), "w", 0o600);
+  // Whole or not at all, whenever this process is killed.
+  const written = `${pathOf(dataDir)}.part`;
+  const file = await open(written, "w", 0o600);
   try {
     await file.writeFile(backup);
     await file.sync();
   } finally {
     await file.close();
   }
+  await rename(written, pathOf(dataDir));
   await syncFolder(dataDir);
 }
 
