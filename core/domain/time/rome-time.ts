@@ -152,6 +152,9 @@ export function instantOf(text: string): number {
     .toUpperCase()
     .replace(",", ".")
     .replace(/:60(?=[.Z+-])/, ":59")
-    .replace(/(T.*[+-]\d{2})(\d{2})?$/, (_, head: string, minutes = "00") => `${head}:${minutes}`);
+    .replace(
+      /^(\d{4}-\d{2}-\d{2}T[^+-]*[+-]\d{2})(\d{2})?$/,
+      (_, head: string, minutes = "00") => `${head}:${minutes}`,
+    );
   return Date.parse(normal);
 }
