@@ -231,7 +231,7 @@ export const PAIRS: Readonly<Record<Feature, Partial<Readonly<Record<Feature, Pa
     notification: by("fault/kill-notifications: every accepted notification is mailed"),
     replay: by("fault/kill-webhooks: kills during deliveries lose none"),
     "catch-up": by("fault/kill-archive: kills while shipments are archived and come back"),
-    "endpoint off": by("contract/webhooks-health: after a standstill past both thresholds"),
+    "endpoint off": by("contract/webhooks-downtime: after four days without processors"),
     "role change": RIGHTS,
     restore: by("contract/backup: is taken while nothing runs too"),
     "two analytics processes": by("fault/kill-roles: kills of any role's processes"),

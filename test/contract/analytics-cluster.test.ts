@@ -74,6 +74,7 @@ test("the settings doctor names tables that a cluster would not replicate", asyn
       "archived_index",
       "archived_shipments",
       "attempts",
+      "audit_log",
       "deliveries",
       "event_outcomes",
       "events",

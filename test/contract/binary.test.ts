@@ -111,8 +111,11 @@ test("without a ClickHouse server, analytics says that no binary has an embedded
   };
   const command = [join(elsewhere, "waybill-analytics")];
   const analytics = startCommand(command, env, { cwd: folder });
-  const isThere = async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).status === 503;
-  await eventually(() => isThere().catch(() => false), "analytics answers", 60_000);
+  const hasStarted = async () => {
+    const answer = await fetch(`http://127.0.0.1:${port}/readyz`);
+    return answer.status === 503 && !(await answer.text()).includes("starting");
+  };
+  await eventually(() => hasStarted().catch(() => false), "analytics has started", 60_000);
   analytics.kill();
   expect((await outcomeOf(analytics)).output).toContain(
     "no image and no binary contains the embedded ClickHouse: set CLICKHOUSE_URL",

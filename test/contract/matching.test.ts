@@ -394,12 +394,12 @@ describe("round trips", () => {
       await add(shared[n] ?? "");
       await add(shared[n] ?? "", "beta-it");
     }
-    const message = (all: readonly string[], occurredAt = "2026-11-10T10:00:00Z") =>
+    const message = (all: readonly string[], occurredAt = "2025-11-10T10:00:00Z") =>
       all.map((trackingNumber) => event({ trackingNumber, occurredAt }));
     await callsOf(message(own));
     const ordinary = await callsOf(message(own));
     const first = await callsOf(message(shared));
-    const again = await callsOf(message(shared, "2027-11-10T10:00:00Z"));
+    const again = await callsOf(message(shared, "2026-11-10T10:00:00Z"));
     return { first: first - ordinary, again: again - ordinary };
   }
 

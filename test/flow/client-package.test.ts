@@ -354,7 +354,7 @@ describe.each([
   ["Python", "python3", "py"],
 ])("the whole programs in %s, as the service hands them out", (language, program, ending) => {
   const isMissing = Bun.which(program) === null;
-  const numbers = [1, 2, 3].map((n) => `${language}-${n}`);
+  const numbers = [1, 2, 3].map((n) => `${language}-program-${n}`);
   const said = (name: string, args: readonly string[], options: RunOptions = {}) => {
     const { status, stdout, stderr } = run(program, [`${name}.${ending}`, ...args], home, options);
     return { status, lines: stdout.trim().split("\n"), stderr };

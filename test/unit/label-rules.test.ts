@@ -70,7 +70,7 @@ const BOUNDS: ReadonlyArray<
   ["rows/0/sku", 255, inLabel, (size) => row({ sku: long(size) })],
   ["consignee/name", 255, inLabel, (size) => consignee({ name: long(size) })],
   ["consignee/state", 255, inLabel, (size) => consignee({ state: long(size) })],
-  ["consignee/email", 255, inLabel, (size) => consignee({ email: long(size) })],
+  ["consignee/email", 255, inLabel, (size) => consignee({ email: `${long(size - 10)}@acme.test` })],
   ["courier", 50, inConfirmation, (size) => ({ courier: long(size) })],
   ["labelIds", 1_000, inConfirmation, (count) => ({ labelIds: many(count, 1) })],
   ["labelIds/0", 999_999_999_999, inConfirmation, (id) => ({ labelIds: [id] })],
