@@ -81,6 +81,7 @@ interface Provocation {
 const NOT_HERE: Readonly<Record<string, string>> = {
   WaybillReplicasMissing: "this store has none; test/contract/replicas.test.ts kills one",
   WaybillDeadLettersAtLimit: "a log keeps 10,000 dead letters",
+  WaybillAuditFilling: "2,500 changes have to wait",
   WaybillAttemptsDropped: "62,500 attempts wait before one is dropped",
   WaybillExportOverdue: "it takes two days",
   WaybillArchiveOverdue: "it takes a day",

@@ -132,6 +132,10 @@ const PROVOKED: Readonly<Record<string, Provocation>> = {
     series: { 'waybill_group_lag_entries{log="event",group="track"}': "0x3 500001x10 500000x60" },
     at: 10,
   },
+  WaybillAuditFilling: {
+    series: { 'waybill_group_lag_entries{log="audit",group="audit"}': "2500x5 2501x10 2500x60" },
+    at: 12,
+  },
   WaybillLedgerDifference: {
     series: {
       'waybill_ledger{entry="received"}': "100x70",
