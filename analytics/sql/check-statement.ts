@@ -93,8 +93,15 @@ const PATTERN_LINE = new RegExp(`^ *Function (?:${PATTERN_FUNCTIONS.join("|")}) 
 /** The texts of `splitByRegexp` come after its pattern. */
 const SPLIT_LINE = /^ *Function splitByRegexp /i;
 
+/** `arrayMap(match, …)` gives the function its pattern where no tree shows it. */
+const NAMED_LINE = new RegExp(
+  `^ *Identifier (?:${[...PATTERN_FUNCTIONS, "splitByRegexp"].join("|")})(?: |$)`,
+  "i",
+);
+
 function faultOfPatterns(lines: readonly string[]): string | null {
   for (const [index, line] of lines.entries()) {
+    if (NAMED_LINE.test(line)) return "A pattern that is computed";
     const isSplit = SPLIT_LINE.test(line);
     if (!isSplit && !PATTERN_LINE.test(line)) continue;
     const pattern = argumentsOf(lines, index).at(isSplit ? 0 : 1) ?? "";

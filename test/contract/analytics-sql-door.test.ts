@@ -413,6 +413,27 @@ describe.each(CLICKHOUSES)("the SQL door of ClickHouse: %s", (kind) => {
     expect(TREE_LIMIT_BYTES).toBe(524_288);
   });
 
+  test.each([
+    ...[
+      "courier LIKE concat(courier, '%')",
+      "courier NOT LIKE upper('a%')",
+      "courier ILIKE courier",
+    ],
+    ...["courier NOT ILIKE courier", "courier REGEXP courier", "match(courier, repeat('a', 9))"],
+    ...["like(courier, concat('a', '%'))", "MATCH(courier, courier)", "extract(courier, courier)"],
+    ...["replaceRegexpAll(courier, courier, '')", "REGEXP_REPLACE(courier, courier, '')"],
+    ...[
+      "countMatches(courier, courier)",
+      "splitByRegexp(courier, 'a')",
+      "arrayMap(match, ['a'], ['a'])",
+      "arrayMap(splitByRegexp, ['a'], ['a'])",
+    ],
+  ])("a pattern that is computed is refused by that name: %s", async (expression) => {
+    const refusal = await ask(`SELECT ${expression} AS a FROM deliveries`).catch((error) => error);
+    expect(refusal).toMatchObject({ status: 422, code: "SQL_REFUSED" });
+    expect(refusal.detail).toContain("A pattern that is computed");
+  });
+
   test("every function of the engine that is not on the list is refused by its name", async () => {
     const unknown = (await functionsOf(store.writer)).filter(
       ({ name }) => !isAllowedFunction(name),
