@@ -36,7 +36,7 @@ export async function expectRestored(dataDir: string): Promise<void> {
   if (backup === null) return;
   throw new RestoreUnfinished(
     `A restore into ${dataDir} was interrupted: run \`bun run restore ${backup}\` again with this DATA_DIR. ` +
-      "It begins anew. Without the backup, use another DATA_DIR.",
+      "It starts over. Without the backup, use another DATA_DIR.",
   );
 }
 

@@ -53,7 +53,7 @@ export interface Running {
   readonly url: string | null;
   /** Absent if there is nothing to check: a role that serves is running while its port answers. */
   readonly isRunning?: () => boolean;
-  /** What is done, and told, once every role of the process runs. */
+  /** Runs once every role of the process has started. */
   readonly onceUp?: () => Promise<void> | void;
   /** Stops accepting, finishes what is in flight, acknowledges. */
   readonly stop: () => Promise<void>;

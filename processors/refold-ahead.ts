@@ -88,7 +88,7 @@ async function refoldHot(
 }
 
 /**
- * Rows of the archive, from the cursor's channel and shipment on. What is put right lives in Redis again until it is archived anew.
+ * Rows of the archive, from the cursor's channel and shipment on. What is put right lives in Redis again until it is archived again.
  * @returns null = there are no more
  */
 async function refoldArchived(

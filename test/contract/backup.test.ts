@@ -119,7 +119,7 @@ describe("a backup of the embedded stores", () => {
       expect(status).toBe(1);
       expect(errors).toBe(
         `A restore into ${dataDir} was interrupted: run \`bun run restore ${backup}\` again with this DATA_DIR. ` +
-          "It begins anew. Without the backup, use another DATA_DIR.\n",
+          "It starts over. Without the backup, use another DATA_DIR.\n",
       );
     }
     const { errors, status } = await run("restore", backup, "interrupted");

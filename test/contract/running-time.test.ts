@@ -44,7 +44,7 @@ describe("a downtime", () => {
       (toMs - T0) / DAY_MS,
     ]);
 
-  test("reaches from the last sign of life to the next start, and is known to the one that starts", async () => {
+  test("reaches from the last heartbeat to the next start, and is known to the one that starts", async () => {
     const before = createRunningTime(redis);
     await before.note(T0);
     await before.end(T0 + DAY_MS);
@@ -90,7 +90,7 @@ describe("a downtime", () => {
     expect(measure(T0, T0 + 10 * DAY_MS)).toBe(5 * DAY_MS);
   });
 
-  test("is noted after a process that was killed, once it has given no sign of life for long enough", async () => {
+  test("is noted after a process that was killed, once it has sent no heartbeat for long enough", async () => {
     const killed = createRunningTime(redis, 1);
     await killed.note(T0);
     const next = createRunningTime(redis, 1);

@@ -53,9 +53,9 @@ export const DAMAGED_ROWS_KEY = "waybill:archiver:damaged";
 export const HELD_CHANNELS_KEY = "waybill:archiver:held";
 /** When processors were running (`running-time.ts`). */
 export const RUNNING_KEYS = {
-  /** Sorted set: who is running, by last sign of life (clock of Redis, milliseconds). */
+  /** Sorted set: who is running, by last heartbeat (clock of Redis, milliseconds). */
   running: "{waybill:running}",
-  /** Hash: the service clock at the last sign of life, and how many downtimes there were. */
+  /** Hash: the service clock at the last heartbeat, and how many downtimes there were. */
   clock: "{waybill:running}:clock",
   /** List: downtimes, oldest first. */
   downtimes: "{waybill:running}:downtimes",

@@ -1,13 +1,13 @@
 #!lua
--- Notes that processors are running, and any time before in which none were: from the last sign of life of one of them to this one.
+-- Notes that processors are running, and any time before in which none were: from the last heartbeat of one of them to this one.
 --
--- KEYS[1]  who is running (sorted set by last sign of life, clock of Redis, milliseconds)
--- KEYS[2]  clock (hash): `at`, the service clock at the last sign of life; `noted`, how many downtimes were noted so far
+-- KEYS[1]  who is running (sorted set by last heartbeat, clock of Redis, milliseconds)
+-- KEYS[2]  clock (hash): `at`, the service clock at the last heartbeat; `noted`, how many downtimes were noted so far
 -- KEYS[3]  downtimes (list, oldest first): `from to`, service clock, milliseconds
 -- ARGV[1]  who is running    ARGV[2]  the service clock, milliseconds
--- ARGV[3]  milliseconds without a sign of life after which somebody counts as gone
+-- ARGV[3]  milliseconds without a heartbeat after which somebody counts as gone
 -- ARGV[4]  downtimes kept: one more, and the two oldest become one with the time between them
--- ARGV[5]  'runs', or 'ends' with the last sign of life
+-- ARGV[5]  'runs', or 'ends' with the last heartbeat
 --
 -- Who is gone is told by the clock of Redis: the service clock of a test may be moved while everybody is running. With full memory
 -- it is refused, like the leases of deliveries: nothing is delivered then.

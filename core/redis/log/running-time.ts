@@ -21,7 +21,7 @@ import noteSource from "./note-running.lua" with { type: "text" };
 
 const noteScript = script(noteSource);
 
-/** Without a sign of life for so long, processors count as not running. They give one every 2 s. */
+/** Without a heartbeat for so long, processors count as not running. They send one every 2 s. */
 const PROCESSORS_GONE_AFTER_MS = 10_000;
 /** Downtimes remembered one by one; the oldest are joined, which counts the time between them as downtime too. */
 export const DOWNTIMES_KEPT = 1_000;
