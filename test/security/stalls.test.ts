@@ -194,10 +194,11 @@ async function importsEnded(): Promise<void> {
 describe("the merchant API", () => {
   const importUrl = () => `${api.url}/v2/shipments/import`;
 
-  test("creates 100 shipments in 7 MiB, and refuses 100 with hundreds of faults", async () => {
+  test("creates 100 shipments in 7 MiB, shows a page of them, and refuses 100 with hundreds of faults", async () => {
     const url = `${api.url}/v2/shipments`;
     const full = { orderItems: lines(230) };
     await expectNoStall({ url, body: shipments(100, () => full) }, [201, 207]);
+    await expectNoStall({ method: "GET", url: `${url}?limit=100`, body: "" }, 200);
     const faulty = { orderItems: lines(200), parcels: Array(100).fill({ weight: -1 }), note: 1 };
     await expectNoStall({ url, body: shipments(100, () => faulty) }, 422);
   }, 300_000);
