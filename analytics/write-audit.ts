@@ -34,7 +34,7 @@ export function auditHandler(deps: InsertDeps): Handler {
   };
 }
 
-/** Moves what stands in the audit log of the version before to ClickHouse. A row that is written twice counts once. */
+/** Moves the entries of the previous version's audit log to ClickHouse. A row that is written twice counts once. */
 export function startMovingOldAudit(deps: InsertDeps, log: Log): Ticking {
   return startTickingThroughOutages(log, "old audit log", OLD_LOG_EVERY_MS, async () => {
     const old = await readOldAudit(deps.redis);

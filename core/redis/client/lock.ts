@@ -17,7 +17,7 @@ const LOOK_EVERY_MS = 5;
 const LOOK_SELDOM_MS = 50;
 /** A waiter that has not asked for so long is dead, and holds up those behind it no longer. */
 export const WAITER_LOST_MS = 1_000;
-/** Waiters of one lock; whoever comes when there are as many is told that others hold it. */
+/** Waiters of one lock; one more is refused at once, as after the whole wait. */
 export const LOCK_WAITERS = 1_000;
 /** The same of one party that is named. */
 export const PARTY_WAITERS = 200;

@@ -1,7 +1,7 @@
 /**
  * Accounts of the control panel. An account belongs to one tenant, which is a company, a courier or the operators, and so does
  * an invitation: several tenants may invite one address, and none of them learns of the others. The first invitation that is
- * accepted makes the address's account, of which there is one; whoever holds another link is told then.
+ * accepted makes the address's account, of which there is one; any other link then answers 409.
  * Passwords, sessions and codes are checked by the panel (`panel/log-in.ts`).
  */
 import { randomBytes } from "node:crypto";
@@ -262,7 +262,7 @@ function accountExists(): Problem {
   return new Problem(409, "ACCOUNT_EXISTS", detail);
 }
 
-/** A new one, or one whose address is told now. */
+/** A new account, or an existing one whose address is given now. */
 async function save(redis: Redis, account: AccountEntity): Promise<void> {
   await saveEntity(redis, "account", account.id, account);
   await indexAccount(redis, account);
