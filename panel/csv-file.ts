@@ -212,7 +212,8 @@ function firstLine(text: string): string {
   return text.slice(0, Math.min(end < 0 ? text.length : end, 64 * CSV_COLUMNS));
 }
 
-const isBlank = (cell: string) => cell.trim() === "";
+/** Most blank cells are empty: a line may have two million of them. */
+const isBlank = (cell: string) => cell === "" || cell.trim() === "";
 
 function writtenOf(cells: readonly string[]): string[] {
   const width = cells.findLastIndex((cell) => !isBlank(cell)) + 1;
