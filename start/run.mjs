@@ -16,8 +16,8 @@ const TOOLS = join(MODULES, ".bin");
 /** A busy machine may be many times slower; tests that wait for a condition give up earlier and name it. */
 const TEST_TIMEOUT = "--timeout=300000";
 const MODES = { start: ["start/main.ts"], test: ["test", TEST_TIMEOUT] };
-/** Tests wait more than they compute: this many processes share the files of a round. */
-const TEST_PROCESSES = 3;
+/** This many processes share the files of a round. Tests wait more than they compute, those that start whole products less so. */
+const TEST_PROCESSES = { most: 4, heavy: 3 };
 /** Folders whose files start and kill whole products, one after the other with many processes each. */
 const HEAVY = ["test/fault", "test/flow", "test/browser"];
 /** Files that compare what they measure with a bound: nothing else runs beside them. */
@@ -287,8 +287,8 @@ async function runSuite(bun, flags) {
   const target = flags.find((flag) => flag.startsWith(OUTFILE))?.slice(OUTFILE.length);
   const others = flags.filter((flag) => !flag.startsWith(OUTFILE));
   const rounds = [
-    [`--parallel=${TEST_PROCESSES}`, ...without([...HEAVY, ...ALONE])],
-    [`--parallel=${TEST_PROCESSES}`, ...without(ALONE), ...HEAVY],
+    [`--parallel=${TEST_PROCESSES.most}`, ...without([...HEAVY, ...ALONE])],
+    [`--parallel=${TEST_PROCESSES.heavy}`, ...without(ALONE), ...HEAVY],
     ["--parallel=1", ...ALONE],
   ];
   const reports = target === undefined ? [] : rounds.map((_, at) => `${target}.${at + 1}`);

@@ -8,7 +8,7 @@ import { testSetup } from "#test/support/setup.ts";
 import { STORES } from "#test/support/stores.ts";
 
 /** A failover takes seconds. */
-const KILLS = { "one Redis server": 20, "a six-node Redis Cluster": 6 } as const;
+const KILLS = { "one Redis server": 10, "a six-node Redis Cluster": 4 } as const;
 const SHIPMENTS = 200;
 /** Numbers that another company's shipments have too: their events go to both. */
 const SHARED = 80;

@@ -13,7 +13,7 @@ import { type Roles, startRoles } from "#test/support/roles.ts";
 import { testSetup } from "#test/support/setup.ts";
 import { STORES } from "#test/support/stores.ts";
 
-const KILLS = { "one Redis server": 200, "a six-node Redis Cluster": 40 } as const;
+const KILLS = { "one Redis server": 80, "a six-node Redis Cluster": 20 } as const;
 const SHIPMENTS = 600;
 const GAP_MS = { least: 20, spread: 500 };
 /** Kills between two looks at whether the whole still moves. */
