@@ -1,7 +1,7 @@
 /** What the settings doctor asks a ClickHouse: version, clock, whether a repeated insert into the archive counts once, users, replicas. */
 import type { ClickHouseClient } from "@clickhouse/client";
 import type { Config } from "#core/config.ts";
-import type { ClickhouseFacts, TableReplicas } from "#core/store-doctor.ts";
+import type { ClickhouseFacts, TablePaths, TableReplicas } from "#core/store-doctor.ts";
 import { TABLE_NAMES } from "./apply-schema.ts";
 import { clickhouseErrorType } from "./clickhouse.ts";
 import { examineReader } from "./sql/open-reader.ts";
@@ -32,6 +32,21 @@ WHERE ours.database = currentDatabase() AND ours.name IN (${OUR_TABLES})
 ORDER BY table
 SETTINGS join_use_nulls = 0`;
 
+/**
+ * The paths in Keeper that the replicas of each table have, over all servers that answer. Two paths are two tables: a replica that was
+ * made again with a path of its own would have no row of the other's.
+ * @param source all servers of the cluster, as a table function over `system.replicas`
+ */
+export const pathsQuery = (source: string) => `
+SELECT table, arraySort(groupUniqArray(zookeeper_path)) AS paths, toUInt32(count()) AS replicas
+FROM ${source}
+WHERE database = (SELECT currentDatabase()) AND table IN (${OUR_TABLES})
+GROUP BY table
+ORDER BY table
+SETTINGS skip_unavailable_shards = 1`;
+
+const everyReplica = (cluster: string) => `clusterAllReplicas('${cluster}', system.replicas)`;
+
 /** @throws when it cannot be asked */
 export async function readClickhouseFacts(
   client: ClickHouseClient,
@@ -52,7 +67,25 @@ export async function readClickhouseFacts(
     aheadMs,
     reader: await examineReader(config),
     replicas: config.clickhouseCluster === null ? null : await readReplicas(client),
+    paths:
+      config.clickhouseCluster === null ? null : await readPaths(client, config.clickhouseCluster),
   };
+}
+
+async function readPaths(
+  client: ClickHouseClient,
+  cluster: string,
+): Promise<TablePaths[] | "hidden"> {
+  try {
+    const query = pathsQuery(everyReplica(cluster));
+    const result = await client.query({ query, format: "JSONEachRow" });
+    return await result.json<TablePaths>();
+  } catch (error) {
+    // The reason is in what its name or its rights lack: both are the operator's to mend.
+    const type = clickhouseErrorType(error);
+    if (type === "ACCESS_DENIED" || type === "CLUSTER_DOESNT_EXIST") return "hidden";
+    throw error;
+  }
 }
 
 async function readReplicas(client: ClickHouseClient): Promise<TableReplicas[] | "hidden"> {

@@ -29,6 +29,7 @@ import { checkLayout, LayoutRefused, migrateStore } from "./redis/config/layout.
 import { createLive, type Live } from "./redis/config/live.ts";
 import { claimStore, WrongStore } from "./redis/config/store-kind.ts";
 import { ensureGroups } from "./redis/log/streams.ts";
+import { startCallCounts } from "./redis/nodes/partition-load.ts";
 import { applySetup, SetupFaults } from "./redis/setup/apply-setup.ts";
 import { expectRestored, RestoreUnfinished } from "./restore-mark.ts";
 import { SecretRefused } from "./secret-files.ts";
@@ -113,8 +114,10 @@ export async function openRuntime(
     const opened = await openSecrets(config, redis, log, use);
     const { secrets } = opened;
     const closeTracing = await openTracing(config);
+    const stopCounting = use.isServing === false ? null : startCallCounts(redis, log);
     close = async () => {
       await closeTracing();
+      await stopCounting?.();
       await opened.close();
       await closeStore();
     };

@@ -1,16 +1,9 @@
 /** Examines the settings of the stores: what they promise, and what Waybill relies on. */
 import type { Redis } from "#core/redis/client/client.ts";
+import { CLOCK_LIMIT_MS, type Finding, finding } from "./finding.ts";
+import { examineRedis } from "./redis-doctor.ts";
 
-export interface Finding {
-  /** Names the check where its words are in another language. */
-  readonly code: string;
-  readonly check: string;
-  readonly ok: boolean;
-  readonly found: string;
-  readonly wanted: string;
-  /** What to do where it is not ok; empty where it is. */
-  readonly advice: string;
-}
+export type { Finding } from "./finding.ts";
 
 /** What a ClickHouse tells of itself. */
 export interface ClickhouseFacts {
@@ -25,6 +18,16 @@ export interface ClickhouseFacts {
   readonly reader: ReaderFacts | null;
   /** Our tables on a cluster; null = there is none, "hidden" = our user may not see them. */
   readonly replicas: readonly TableReplicas[] | "hidden" | null;
+  /** Where the replicas of our tables meet, asked of all servers of a cluster; null and "hidden" as above. */
+  readonly paths: readonly TablePaths[] | "hidden" | null;
+}
+
+export interface TablePaths {
+  readonly table: string;
+  /** In Keeper. */
+  readonly paths: readonly string[];
+  /** Servers that answered and have the table. */
+  readonly replicas: number;
 }
 
 export interface ReaderFacts {
@@ -44,63 +47,16 @@ export interface TableReplicas {
   readonly readonly: boolean;
 }
 
-/** Difference between our clock and that of a store, from which on leases and expiries are off. */
-const CLOCK_LIMIT_MS = 2_000;
-const LEAST_VERSION = 7;
 /** Of ClickHouse, year and month. */
 const LEAST_CLICKHOUSE = [25, 8] as const;
 const UNKNOWN = "not readable";
-
-interface Wanted {
-  readonly check: string;
-  readonly setting: string;
-  readonly wanted: string;
-  readonly isOk: (value: string) => boolean;
-  readonly advice: string;
-}
-
-const SETTINGS: readonly Wanted[] = [
-  {
-    ...{ check: "Redis keeps what memory has no room for", setting: "maxmemory-policy" },
-    ...{ wanted: "noeviction", isOk: (value) => value === "noeviction" },
-    advice: "Set maxmemory-policy noeviction: any other policy deletes events that were accepted.",
-  },
-  {
-    ...{ check: "Redis writes an append-only file", setting: "appendonly" },
-    ...{ wanted: "yes", isOk: (value) => value === "yes" },
-    advice: "Set appendonly yes: without it a crash loses everything since the last snapshot.",
-  },
-  {
-    ...{ check: "Redis syncs each write to the disk", setting: "appendfsync" },
-    ...{ wanted: "always", isOk: (value) => value === "always" },
-    advice: "Set appendfsync always: everysec may lose two seconds of what was accepted.",
-  },
-  {
-    ...{ check: "Redis never keeps half a write", setting: "aof-load-truncated" },
-    ...{ wanted: "no", isOk: (value) => value === "no" },
-    advice:
-      "Set aof-load-truncated no, and remove what a crash left unfinished before each start (docs/operations.md): otherwise half a write may come back later.",
-  },
-  {
-    ...{ check: "Redis keeps small sets of numbers packed", setting: "set-max-intset-entries" },
-    ...{ wanted: "512 or more", isOk: (value) => Number(value) >= 512 },
-    advice:
-      "Set set-max-intset-entries 512: below it the memory of event ids takes eight times more.",
-  },
-];
 
 /** @param clickhouse what it tells, null if it does not answer; null = not to be asked from here */
 export async function examineStores(
   redis: Redis,
   clickhouse: (() => Promise<ClickhouseFacts | null>) | null,
 ): Promise<Finding[]> {
-  const [settings, version, clock, facts] = await Promise.all([
-    Promise.all(SETTINGS.map((one) => examineSetting(redis, one))),
-    examineVersion(redis),
-    examineClock(redis),
-    clickhouse?.() ?? null,
-  ]);
-  const ofRedis = [version, ...settings, clock];
+  const [ofRedis, facts] = await Promise.all([examineRedis(redis), clickhouse?.() ?? null]);
   return clickhouse === null ? ofRedis : [...ofRedis, ...examineClickhouse(facts)];
 }
 
@@ -140,7 +96,25 @@ function examineClickhouse(facts: ClickhouseFacts | null): Finding[] {
     }),
     ...(facts.reader === null ? [] : [examineReader(facts.reader)]),
     ...(facts.replicas === null ? [] : examineReplicas(facts.replicas)),
+    ...(facts.paths === null ? [] : [examinePaths(facts.paths)]),
   ];
+}
+
+/** Replicas share their rows by their path in Keeper alone. */
+function examinePaths(tables: readonly TablePaths[] | "hidden"): Finding {
+  const isHidden = tables === "hidden";
+  const split = isHidden ? [] : tables.filter(({ paths }) => paths.length > 1);
+  return finding("clickhouse-paths", {
+    check: "The replicas of a table share one path in Keeper",
+    ok: !isHidden && split.length === 0,
+    found: isHidden
+      ? UNKNOWN
+      : split.map(({ table, paths }) => `${table}: ${paths.join(", ")}`).join("; ") || "yes",
+    wanted: "one path for each table, on every server",
+    advice: isHidden
+      ? "Name the cluster as system.clusters does in CLICKHOUSE_CLUSTER, and grant our user REMOTE and SELECT on system.replicas."
+      : "Drop the table on the server whose path differs, where it has no rows of its own, and start the analytics: it is made again with the path of the others, and fetches their rows.",
+  });
 }
 
 function examineReader({ isSet, fault }: ReaderFacts): Finding {
@@ -185,50 +159,4 @@ function examineReplicas(replicas: readonly TableReplicas[] | "hidden"): Finding
         : "Bring back the replicas that are away and their connection to Keeper: changes wait in Redis meanwhile.",
     }),
   ];
-}
-
-async function examineSetting(
-  redis: Redis,
-  { check, setting, wanted, isOk, advice }: Wanted,
-): Promise<Finding> {
-  const found = await redis.configGet(setting).then(
-    (values) => values[setting] ?? UNKNOWN,
-    () => UNKNOWN,
-  );
-  const hidden = `The server does not show ${setting}: check it where the server is configured.`;
-  const shown = found === UNKNOWN ? hidden : advice;
-  const ok = isOk(found);
-  return finding(setting, { check, ok, found: `${setting} ${found}`, wanted, advice: shown });
-}
-
-async function examineVersion(redis: Redis): Promise<Finding> {
-  const info = await redis.info("server").catch(() => "");
-  // Valkey also reports the version of Redis that it is compatible with.
-  const versionOf = (server: string) =>
-    new RegExp(`^${server}_version:(\\S+)`, "m").exec(info)?.[1];
-  const valkey = versionOf("valkey");
-  const redisVersion = versionOf("redis") ?? UNKNOWN;
-  const isOk = valkey !== undefined || Number.parseInt(redisVersion, 10) >= LEAST_VERSION;
-  const version = valkey === undefined ? redisVersion : `Valkey ${valkey}`;
-  return finding("redis-version", {
-    ...{ check: "Redis is recent enough", ok: isOk, found: version },
-    wanted: `${LEAST_VERSION}.0 or later, or Valkey`,
-    advice: "Upgrade Redis: scripts use what 7.0 has brought.",
-  });
-}
-
-async function examineClock(redis: Redis): Promise<Finding> {
-  const beforeMs = Date.now();
-  const [seconds = "0", micros = "0"] = (await redis.time().catch(() => [])) as string[];
-  const middleMs = (beforeMs + Date.now()) / 2;
-  const differenceMs = Math.round(Number(seconds) * 1_000 + Number(micros) / 1_000 - middleMs);
-  return finding("redis-clock", {
-    ...{ check: "The clocks agree", ok: Math.abs(differenceMs) <= CLOCK_LIMIT_MS },
-    ...{ found: `${differenceMs} ms`, wanted: `at most ${CLOCK_LIMIT_MS} ms` },
-    advice: "Let NTP set the clocks of this machine and of Redis.",
-  });
-}
-
-function finding(code: string, found: Omit<Finding, "code">): Finding {
-  return { code, ...found, advice: found.ok ? "" : found.advice };
 }

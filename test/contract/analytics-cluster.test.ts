@@ -1,7 +1,7 @@
 /** `CLICKHOUSE_CLUSTER`: the schema for replicas, as far as one engine without a cluster can tell. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { applySchema, COLUMNS, FEEDS, TABLES, VIEWS } from "#analytics/apply-schema.ts";
-import { readClickhouseFacts } from "#analytics/clickhouse-facts.ts";
+import { pathsQuery, readClickhouseFacts } from "#analytics/clickhouse-facts.ts";
 import { onCluster } from "#analytics/on-cluster.ts";
 import { openTestClickhouse, type TestClickhouse } from "#test/support/clickhouse.ts";
 
@@ -84,4 +84,18 @@ test("the settings doctor names tables that a cluster would not replicate", asyn
     })),
   );
   expect((await readClickhouseFacts(store.writer, store.config)).replicas).toBeNull();
+});
+
+test("the settings doctor asks all replicas for the paths of our tables in Keeper, in words that the engine understands", async () => {
+  await applySchema(store.writer, store.config);
+  const clustered = await parsed(pathsQuery("clusterAllReplicas('main', system.replicas)"));
+  expect(clustered).toContain("FROM clusterAllReplicas('main', system.replicas)");
+  expect(clustered).toEndWith("SETTINGS skip_unavailable_shards = 1");
+  // One server that is asked as a remote one: it has the tables, and none of them in Keeper.
+  const query = pathsQuery("remote('127.0.0.1', system.replicas)");
+  const answer = await store.writer.query({ query, format: "JSONEachRow" });
+  expect(await answer.json()).toEqual([]);
+  const options = { ...store.config, clickhouseCluster: "main" };
+  expect((await readClickhouseFacts(store.writer, options)).paths).toBe("hidden");
+  expect((await readClickhouseFacts(store.writer, store.config)).paths).toBeNull();
 });

@@ -9,6 +9,7 @@ import {
   LATEST_JOBS_PER_PARTITION,
   readJob,
 } from "#core/redis/merchant/import-jobs.ts";
+import { REDIS_CODES_OF_CLUSTERS } from "#core/redis-doctor.ts";
 import { type ClickhouseFacts, examineStores } from "#core/store-doctor.ts";
 import { it as italian } from "#panel/web/i18n/it.ts";
 import { makeAccount } from "#test/support/accounts.ts";
@@ -144,6 +145,7 @@ const RIGHT: ClickhouseFacts = {
   ...{ version: "25.8.1", aheadMs: 2_000, deduplicates: "1", repeatingTables: [] },
   reader: { isSet: true, fault: null },
   replicas: [{ table: "events", total: 3, active: 2, readonly: false }],
+  paths: [{ table: "events", paths: ["/clickhouse/tables/waybill/events"], replicas: 3 }],
 };
 
 describe("the examination of the stores", () => {
@@ -201,9 +203,28 @@ describe("the examination of the stores", () => {
     expect(await wrongWith(null)).toEqual([]);
   });
 
+  test("names a table whose replicas have paths of their own in Keeper", async () => {
+    const findingOf = async (paths: ClickhouseFacts["paths"]) => {
+      const all = await examineStores(runtime.redis, async () => ({ ...RIGHT, paths }));
+      return all.find(({ code }) => code === "clickhouse-paths");
+    };
+    const [one, other] = ["/clickhouse/tables/waybill/events", "/clickhouse/tables/0a1b"];
+    const events = { table: "events", paths: [one], replicas: 3 };
+    expect(await findingOf([events])).toMatchObject({ ok: true, found: "yes" });
+    expect(await findingOf([{ ...events, paths: [other, one] }])).toMatchObject({
+      ...{ ok: false, found: `events: ${other}, ${one}` },
+      advice: expect.stringContaining("fetches their rows"),
+    });
+    expect(await findingOf("hidden")).toMatchObject({
+      ...{ ok: false, found: "not readable", advice: expect.stringContaining("REMOTE") },
+    });
+    expect(await findingOf(null)).toBeUndefined();
+  });
+
   test("has Italian words for every check", async () => {
-    const all = await examineStores(runtime.redis, async () => RIGHT);
-    expect(Object.keys(italian.doctor.words).sort()).toEqual(all.map(({ code }) => code).sort());
+    const alone = (await examineStores(runtime.redis, async () => RIGHT)).map(({ code }) => code);
+    const all = [...alone, ...REDIS_CODES_OF_CLUSTERS];
+    expect(Object.keys(italian.doctor.words).sort()).toEqual(all.sort());
   });
 
   test("finds nothing wrong with what the start gives Redis, and says that ClickHouse is away", async () => {

@@ -36,6 +36,8 @@ const CASES: ReadonlyArray<readonly [file: string, imported: string, allowed: bo
   ["core/redis/log/planted.ts", "#test/support/eventually.ts", false],
   ["core/redis/client/planted.ts", "#core/redis/log/consumer.ts", false],
   ["core/redis/log/planted.ts", "#core/redis/client/keys.ts", true],
+  ["core/redis/nodes/planted.ts", "#core/redis/client/keys.ts", true],
+  ["core/redis/nodes/planted.ts", "#core/redis/log/consumer.ts", false],
   ["core/redis/log/planted.ts", "#core/redis/shipments/shipments.ts", false],
   ["core/redis/shipments/planted.ts", "#core/redis/intake/references.ts", true],
   ["core/redis/shipments/planted.ts", "#core/redis/webhooks/leases.ts", false],

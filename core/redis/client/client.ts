@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { createClient, createCluster, RESP_TYPES } from "redis";
 import type { Log } from "#core/log.ts";
+import { countCall } from "./partition-calls.ts";
 import { type Master, NO_REPLICAS, type ReplicaTerms, replicaWait } from "./replica-waits.ts";
 import { isCovered, SILENT_MS, watchCluster, watchServer } from "./silence.ts";
 import { answerTracing } from "./tracing.ts";
@@ -259,6 +260,7 @@ export async function run<Reply>(
   client = redis,
 ): Promise<Reply> {
   const options = { keys, arguments: args };
+  countCall(keys[0]);
   const wait = waits.get(redis);
   const durable = async (reply: Promise<unknown>) => {
     const value = await reply;

@@ -34,6 +34,8 @@ export const lockQueueKeys = (lockKey: string) => {
 /** Hash: the version of this layout (`layout.ts`). */
 export const LAYOUT_KEY = "waybill:layout";
 export const LAYOUT_LOCK_KEY = "waybill:layout-lock";
+/** Hash by the tag of a partition: scripts that processes ran on it in a day (since 1970) of their clocks. */
+export const partitionCallsKey = (day: number) => `waybill:partition-calls:${day}`;
 /** List: ids of the backups asked for; string: what came of one (JSON). */
 export const BACKUP_REQUESTS_KEY = "waybill:backup-requests";
 export const backupAnswerKey = (id: string) => `waybill:backup:${id}`;
@@ -78,6 +80,11 @@ export const panelRequestKeys = (identity: string) => {
 };
 /** Hash: a box or template that the panel deleted -> fingerprint of its entry in the setup file. */
 export const DELETED_SETTINGS_KEY = "waybill:deleted-settings";
+
+/** The hash tags of all partitions. */
+export const PARTITION_TAGS = ["e", "t", "k"].flatMap((family) =>
+  numbers.map((n) => `{${family}${n}}`),
+);
 
 export const EVENT_LOGS = numbers.map((n) => `{e${n}}:log`);
 export const CHANGE_LOGS = numbers.map((n) => `{k${n}}:changes`);

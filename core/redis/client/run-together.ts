@@ -2,6 +2,7 @@
 
 import { chunksBySize } from "#core/chunks.ts";
 import { isCluster, type Redis, run, type Script, script } from "./client.ts";
+import { countCall } from "./partition-calls.ts";
 import batchSource from "./run-together.lua" with { type: "text" };
 
 /** What a command of several calls may take of Redis, microseconds: others wait for so long. */
@@ -70,6 +71,8 @@ async function runCommand(
       String(one.args.length),
       ...one.args,
     ]);
+    // The command counts as the first of them.
+    for (const one of calls.slice(1)) countCall(one.keys[0]);
     const replies = await run<unknown[]>(redis, batchOf(step), keys, args, client);
     calls.forEach(({ resolve }, at) => {
       resolve(replies[at]);

@@ -544,6 +544,49 @@ export const it: Messages = {
         advice:
           "Imposta set-max-intset-entries 512: sotto, gli id degli eventi occupano otto volte tanta memoria.",
       },
+      "min-replicas-to-write": {
+        check: "Un master che è appena subentrato accetta scritture",
+        advice:
+          "Imposta min-replicas-to-write 0: REDIS_WAIT_REPLICAS aspetta le repliche e prosegue senza quelle assenti (REDIS_WAIT_STRICT=1 rifiuta).",
+      },
+      "redis-nodes": {
+        check: "Ogni nodo del cluster risponde",
+        advice: "Ripristina il nodo, oppure toglilo dal cluster (CLUSTER FORGET) se non tornerà.",
+      },
+      "cluster-require-full-coverage": {
+        check: "Una parte assente del cluster non ferma le altre",
+        advice:
+          "Imposta cluster-require-full-coverage no: altrimenti uno slot senza master ferma tutto il servizio.",
+      },
+      "cluster-replica-no-failover": {
+        check: "Le repliche subentrano ai loro master",
+        advice:
+          "Porta a termine lo spostamento di slot che lo ha impostato (bun run slots -- --apply), oppure imposta cluster-replica-no-failover no.",
+      },
+      "redis-slots": {
+        check: "Ogni slot ha un master",
+        advice:
+          "Ripristina i master di questi slot, oppure assegna gli slot (redis-cli --cluster fix): le richieste sul loro contenuto ricevono 503.",
+      },
+      "redis-moves": {
+        check: "Nessuno slot è a metà fra due master",
+        advice:
+          "Aspetta che lo spostamento in corso finisca, oppure portalo a termine: bun run slots -- --apply.",
+      },
+      "redis-replicas": {
+        check: "Ogni master ha una replica",
+        advice:
+          "Dai a ciascuno di questi master una replica collegata: altrimenti nessuno può subentrare.",
+      },
+      "redis-wait-replicas": {
+        check: "Le scritture aspettano le repliche che ci sono",
+        advice:
+          "Imposta REDIS_WAIT_REPLICAS a 1 dove ci sono repliche: senza, un failover perde ciò che è stato confermato per ultimo. Se chiede più repliche di quelle che ci sono, ripristinale.",
+      },
+      "redis-placement": {
+        check: "I master si dividono le partizioni in modo equilibrato",
+        advice: "Vedi `bun run slots -- --masters N`, che propone una distribuzione e la applica.",
+      },
       "redis-clock": {
         check: "Gli orologi concordano",
         advice: "Regola con NTP l'orologio di questa macchina e quello di Redis.",
@@ -576,6 +619,11 @@ export const it: Messages = {
         check: "Ogni tabella del cluster ClickHouse ha repliche",
         advice:
           "Rendi replicate queste tabelle (ATTACH TABLE … AS REPLICATED), create prima di impostare CLICKHOUSE_CLUSTER: si perdono con il loro server. Se non sono leggibili, concedi al nostro utente SELECT su system.replicas.",
+      },
+      "clickhouse-paths": {
+        check: "Le repliche di una tabella condividono un solo percorso in Keeper",
+        advice:
+          "Elimina la tabella sul server il cui percorso è diverso, se non ha righe proprie, e avvia i dati analitici: la ricreano con il percorso degli altri, da cui riceve le righe. Se non sono leggibili, indica in CLICKHOUSE_CLUSTER il nome di system.clusters e concedi al nostro utente REMOTE e SELECT su system.replicas.",
       },
       "clickhouse-quorum": {
         check: "La maggioranza delle repliche di ClickHouse conferma gli inserimenti",
