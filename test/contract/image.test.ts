@@ -3,10 +3,12 @@
  * user who may write nothing in it. Files for containers are checked by their schemas. No container engine is needed.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
 import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Ajv2019 from "ajv/dist/2019";
+import { linksOf, sitePages } from "#start/docs/pages.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { freePort } from "#test/support/free-port.ts";
 import { startTestClickhouse } from "#test/support/servers.ts";
@@ -76,6 +78,22 @@ describe("the image", () => {
     expect(text).toMatch(/^USER [1-9]\d+:[1-9]\d+$/m);
     expect(text.match(/^FROM .*$/gm)?.at(-1)).toMatch(/-slim$/);
     expect(text).toMatch(/^HEALTHCHECK /m);
+  });
+
+  test("is built from a context that has each page of the site, and each file that a page leads to", async () => {
+    const ignored = (await Bun.file(".dockerignore").text())
+      .split("\n")
+      .filter((line) => line !== "" && !line.startsWith("#"));
+    for (const name of ignored) expect(name).toMatch(/^[\w.-]+$/);
+    const pages = sitePages().map(({ source }) => source);
+    const linked = pages.flatMap((source) =>
+      linksOf(source, readFileSync(source, "utf8")).flatMap(({ path }) => path ?? []),
+    );
+    expect(linked).toContain("deploy/prometheus/rules.yaml");
+    const dropped = [...pages, ...linked].filter((path) =>
+      ignored.includes(path.split("/")[0] ?? ""),
+    );
+    expect(dropped).toEqual([]);
   });
 
   test("lists each of its packages in sbom.json, with its licence", async () => {
