@@ -46,7 +46,7 @@ await loadShipments(store.runtime, store.env, SHIPMENTS);
 const [panelPort, ingestPort] = [await freePort(), await freePort()];
 const ports = { PANEL_PORT: String(panelPort), API_PORT: "0", INGEST_PORT: String(ingestPort) };
 const child = Bun.spawn([process.execPath, "start/main.ts", "--quiet"], {
-  env: { ...ALLOCATOR_OF_ALL, ...store.env, ...ports },
+  env: { ...ALLOCATOR_OF_ALL, DRAIN_SECONDS: "0", ...store.env, ...ports },
   stdio: ["ignore", "ignore", "inherit"],
 });
 try {

@@ -291,6 +291,7 @@ async function main(dataDir: string): Promise<void> {
       ...env,
       INGEST_PORT: String(port),
       LOG_LEVEL: "warn",
+      DRAIN_SECONDS: "0",
       PATH: Bun.which("redis-server")?.replace(/\/[^/]+$/, "") ?? "",
     },
     stdio: ["ignore", "inherit", "inherit"],

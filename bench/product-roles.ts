@@ -86,7 +86,7 @@ export function startRole(
   // Ours read the environment; those of the peer, which are no roles of the product, are reported it.
   const args = [name, JSON.stringify(env)];
   const child: Subprocess = Bun.spawn([process.execPath, ...flags, file, ...args], {
-    env: { ...ALLOCATOR, ...env },
+    env: { ...ALLOCATOR, DRAIN_SECONDS: "0", ...env },
     stdio: ["ignore", "ignore", "inherit"],
     onExit: (ended) => void running.delete(ended),
   });

@@ -25,6 +25,8 @@ export interface Config {
   };
   /** Bearer token of `/metrics`; null = none is required. */
   readonly metricsToken: string | null;
+  /** Seconds that every port goes on serving after SIGTERM. */
+  readonly drainSeconds: number;
   readonly dataDir: string;
   /** Null = the embedded Redis under `dataDir`. */
   readonly redisUrl: string | null;
@@ -236,6 +238,7 @@ function configOf(values: Values): Config {
       metrics: values.METRICS_PORT,
     },
     metricsToken: values.METRICS_TOKEN,
+    drainSeconds: values.DRAIN_SECONDS,
     dataDir: values.DATA_DIR,
     redisUrl: values.REDIS_URL,
     redisClusterUrls: values.REDIS_CLUSTER_URLS,

@@ -9,6 +9,7 @@ import {
   settingsWithoutEffect,
   withoutOrderNulls,
 } from "./domain/setup/setup.ts";
+import { endOnSignal } from "./end-on-signal.ts";
 import { type Door, PortRefused } from "./http/door.ts";
 import { explainPort } from "./http/explain-port.ts";
 import { bindOpsDoor, METRICS_VARIABLE, openOpsPort } from "./http/ops-port.ts";
@@ -83,9 +84,7 @@ export interface Role {
 
 /** Of webhooks whose host could not be checked, in one log line. */
 export const HOSTS_NAMED = 20;
-/** SIGTERM to exit 0 takes less than 10 s; what hangs longer is left to its redelivery. */
-const STOP_LIMIT_MS = 9_000;
-/** What is left of it belongs to the embedded Redis, which must not outlive us. */
+/** What is left of the time to stop belongs to the embedded Redis, which must not outlive us. */
 const ROLES_STOP_LIMIT_MS = 6_000;
 
 export interface OpenOptions extends Pick<SecretUse, "isServing"> {
@@ -236,7 +235,7 @@ async function warnAboutDurability(redis: Redis, log: Log): Promise<void> {
   }
 }
 
-/** Runs roles until SIGTERM or SIGINT, then stops them in order and ends the process with status 0. */
+/** Runs roles until SIGTERM or SIGINT, then drains and stops them and ends the process with status 0. */
 export async function runRoles(
   env: Readonly<Record<string, string | undefined>>,
   roles: readonly Role[],
@@ -251,8 +250,8 @@ export async function runRoles(
 type Open = (config: Config, options: OpenOptions) => Promise<Runtime>;
 
 /**
- * Binds all ports, opens the stores, and starts roles one after the other. A signal, also one that comes while they start, stops
- * them in the opposite order: what takes work in is started last and stopped first.
+ * Binds all ports, opens the stores, and starts roles one after the other. A signal, also one that comes while they start, ends
+ * the readiness of all ports, and then stops the roles in the opposite order: what takes work in is started last and stopped first.
  * @throws what a start throws, after stopping what had started; nothing has been written when it is a port or a variable
  */
 export async function serve(
@@ -267,6 +266,12 @@ export async function serve(
   const opening = open(atBoundPorts(config, doors), { doors, checks });
   const running: Running[] = [];
   let stopping = false;
+  const drain = () => {
+    stopping = true;
+    for (const door of doors.values()) door.drain();
+    // No request has been answered yet where no port serves.
+    return running.some(({ url }) => url !== null) ? config.drainSeconds * 1_000 : 0;
+  };
   const stop = async () => {
     stopping = true;
     await Promise.race([stopRoles(log, running.toReversed()), Bun.sleep(ROLES_STOP_LIMIT_MS)]);
@@ -276,7 +281,7 @@ export async function serve(
       () => {},
     );
   };
-  stopOnSignal(log, stop);
+  endOnSignal(log, { drain, stop });
   try {
     const runtime = await opening;
     for (const { start } of all) if (!stopping) running.push(await start(runtime, running));
@@ -380,20 +385,4 @@ export async function guarded(start: () => Promise<void>): Promise<void> {
     process.stderr.write(`${explanationOf(error)}\n`);
     process.exit(1);
   }
-}
-
-function stopOnSignal(log: Log, stopAll: () => Promise<void>): void {
-  let stopping = false;
-  const stop = async () => {
-    if (stopping) return;
-    stopping = true;
-    log.info("stopping");
-    setTimeout(() => process.exit(0), STOP_LIMIT_MS).unref();
-    await stopAll();
-    log.info("stopped");
-    process.exit(0);
-  };
-  for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => void stop());
-  // Whoever read the log has gone; unheard, it would end the process and leave the embedded Redis behind.
-  process.stdout.on("error", () => void stop());
 }

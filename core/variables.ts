@@ -79,6 +79,11 @@ export const VARIABLES = {
     url("http:", "https:"),
     "Where the panel's port is reachable from outside; http://HOST:PANEL_PORT if not set.",
   ),
+  DRAIN_SECONDS: preset(
+    "5",
+    wholeNumber(0, 600),
+    "Seconds that every port goes on serving after SIGTERM, with readiness already 503; 0 with the demo.",
+  ),
 
   DATA_DIR: preset(
     ".data",

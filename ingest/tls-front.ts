@@ -55,7 +55,7 @@ export async function startTlsFront(
     connectionFrom: (port) => peers.get(port) ?? null,
     close: () => void server.close(),
     end() {
-      for (const socket of sockets) socket.destroy();
+      for (const socket of sockets) socket.destroySoon();
     },
   };
 }
@@ -118,12 +118,15 @@ function passOn(
   });
   const finish = () => {
     sockets.delete(socket);
-    peers.delete(port);
-    socket.destroy();
     inner.destroy();
   };
   socket.on("error", finish).on("close", finish);
-  inner.on("error", finish).on("close", finish);
+  inner.on("error", () => inner.destroy());
+  inner.on("close", () => {
+    peers.delete(port);
+    // What it has answered may not have left us yet.
+    socket.destroySoon();
+  });
 }
 
 /** Only what a configured root has signed counts. */

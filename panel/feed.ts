@@ -20,7 +20,17 @@ export interface Feed {
   readonly close: () => void;
 }
 
-export function createFeed(read: () => Promise<unknown>, log: Log, everyMs = EVERY_MS): Feed {
+export interface FeedTerms {
+  readonly log: Log;
+  readonly everyMs?: number;
+  /** Aborted when the process is about to stop: streams end, and one that begins afterwards has a single reading. */
+  readonly ending?: AbortSignal;
+}
+
+export function createFeed(
+  read: () => Promise<unknown>,
+  { log, everyMs = EVERY_MS, ending }: FeedTerms,
+): Feed {
   const viewers = new Set<Viewer>();
   let timer: ReturnType<typeof setTimeout> | undefined;
   let isReading = false;
@@ -48,9 +58,16 @@ export function createFeed(read: () => Promise<unknown>, log: Log, everyMs = EVE
     const bytes = new TextEncoder().encode(event);
     for (const viewer of viewers) {
       const isStuck = (viewer.controller.desiredSize ?? 0) <= 0;
-      if (isStuck || performance.now() > viewer.untilMs) end(viewer);
-      else viewer.controller.enqueue(bytes);
+      const isOver = isStuck || performance.now() > viewer.untilMs;
+      if (!isOver) viewer.controller.enqueue(bytes);
+      if (isOver || ending?.aborted) end(viewer);
     }
+  }
+
+  function close(): void {
+    clearTimeout(timer);
+    timer = undefined;
+    for (const viewer of viewers) end(viewer);
   }
 
   function join(): Response {
@@ -74,11 +91,6 @@ export function createFeed(read: () => Promise<unknown>, log: Log, everyMs = EVE
     return new Response(stream, { headers });
   }
 
-  return {
-    join,
-    close() {
-      clearTimeout(timer);
-      for (const viewer of viewers) end(viewer);
-    },
-  };
+  ending?.addEventListener("abort", close);
+  return { join, close };
 }

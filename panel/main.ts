@@ -35,7 +35,8 @@ export async function startPanel(runtime: Runtime): Promise<Running> {
   const benchmarks = await openBenchmarks(config);
   const insights = openInsights(config);
   const archive = openArchive(config, secrets.vault, log);
-  const app = createPanelApp(runtime, benchmarks, insights, archive);
+  const doors = new Map(runtime.doors).set("panel", door);
+  const app = createPanelApp({ ...runtime, doors }, benchmarks, insights, archive);
   door.open(app);
   // The first visitor does not wait for the bundler.
   void webBundle(config.dataDir).catch((error: Error) =>
@@ -50,6 +51,8 @@ export async function startPanel(runtime: Runtime): Promise<Running> {
     url,
     onceUp: () => inviteFirstAdmin(runtime, config.publicUrl),
     async stop() {
+      // The streams of the overview would hold the stop.
+      door.drain();
       await app.stop();
       await Promise.all([benchmarks.close(), insights.close(), archive.close()]);
     },

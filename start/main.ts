@@ -40,7 +40,12 @@ function flagsOf(args: string[]): Flags {
 function configOf(env: NodeJS.ProcessEnv, quiet: boolean): Config {
   const isDemo = !quiet && !env["SETUP_FILE"];
   if (!isDemo) return readConfig(env);
-  return { ...readConfig({ ...env, DATA_DIR: env["DATA_DIR"] || DEMO_DATA_DIR }), isDemo };
+  const own = {
+    DATA_DIR: env["DATA_DIR"] || DEMO_DATA_DIR,
+    // Nobody but its own couriers sends to it, and they stop with it.
+    DRAIN_SECONDS: env["DRAIN_SECONDS"] || "0",
+  };
+  return { ...readConfig({ ...env, ...own }), isDemo };
 }
 
 await guarded(async () => {

@@ -23,6 +23,10 @@ export interface Door {
   readonly url: string;
   /** From now on the app answers. `app.stop()` then closes the port. */
   readonly open: (app: AnyElysia) => void;
+  /** From now on readiness is 503, and every answer ends its connection; requests are answered as before. */
+  readonly drain: () => void;
+  /** Aborted by the drain: answers without an end, such as streams, end then. */
+  readonly draining: AbortSignal;
   /** Closes a port whose app was never opened. */
   readonly close: () => void;
 }
@@ -42,9 +46,14 @@ export class PortRefused extends Error {
 export const ALIVE = { status: "ok", service: "waybill" } as const;
 const RETRY_SECONDS = "1";
 
+type Answer = (request: Request, server: Bun.Server<unknown>) => Response | Promise<Response>;
+
 /** @throws {PortRefused} */
 export function bindDoor(terms: DoorTerms): Door {
   const { host, port, maxRequestBodySize, idleTimeout = 10 } = terms;
+  let answer: Answer = (request) => whileStarting(request, terms.refuse);
+  const drained = new AbortController();
+  const draining = drained.signal;
   const server = orRefused(terms, () =>
     Bun.serve({
       // Two processes on one port would share it silently.
@@ -52,21 +61,29 @@ export function bindDoor(terms: DoorTerms): Door {
       development: false,
       hostname: host,
       ...{ port, maxRequestBodySize, idleTimeout },
-      fetch: (request) => whileStarting(request, terms.refuse),
+      fetch: answer,
       // A target that is no URL.
       error: () => new Response(null, { status: 400 }),
     }),
   );
   const bound = server.port ?? port;
+  // What serves while nothing stops is the app itself: a drain costs a request nothing before it begins.
+  const use = () => server.reload({ fetch: draining.aborted ? whileDraining(answer) : answer });
   return {
     port: bound,
     url: urlOf(host, bound),
     open(app) {
       app.compile();
       app.server = server;
-      server.reload({ fetch: app.fetch });
+      answer = app.fetch;
+      use();
       for (const { fn } of app.event.start ?? []) fn(app);
     },
+    drain() {
+      drained.abort();
+      use();
+    },
+    draining,
     close: () => void server.stop(true),
   };
 }
@@ -89,9 +106,21 @@ function whileStarting(request: Request, refuse: DoorTerms["refuse"]): Response 
   const { pathname } = new URL(request.url, "http://localhost");
   const headers = { "retry-after": RETRY_SECONDS };
   if (pathname === "/healthz") return Response.json(ALIVE);
-  if (pathname === "/readyz") {
-    return Response.json({ status: "not ready", reason: "starting" }, { status: 503, headers });
-  }
+  if (pathname === "/readyz") return notReady("starting", headers);
   const detail = "The service is starting; nothing was acknowledged.";
   return refuse(new Problem(503, "STORE_UNAVAILABLE", detail, { headers }));
+}
+
+/** A client that keeps its connection is told to close it: its next one goes to a process that stays. */
+function whileDraining(answer: Answer): Answer {
+  return async (request, server) => {
+    const { pathname } = new URL(request.url, "http://localhost");
+    const response = pathname === "/readyz" ? notReady("stopping") : await answer(request, server);
+    response.headers.set("connection", "close");
+    return response;
+  };
+}
+
+function notReady(reason: string, headers: Readonly<Record<string, string>> = {}): Response {
+  return Response.json({ status: "not ready", reason }, { status: 503, headers });
 }

@@ -52,7 +52,8 @@ export function overviewRoute(runtime: Runtime, benchmarks: Benchmarks) {
     return { ...reading, alarms: alarmsSince(alarmsOf(reading), runtime.live.now()) };
   }
 
-  const feed = createFeed(overview, runtime.log);
+  const ending = runtime.doors.get("panel")?.draining;
+  const feed = createFeed(overview, { log: runtime.log, ...(ending && { ending }) });
   return panelRoutes(runtime, "overview")
     .onStart(() => {
       timer = setInterval(() => {

@@ -49,6 +49,7 @@ beforeAll(async () => {
     ports[role] = await freePort();
     const env = {
       ...{ DATA_DIR: join(folder, "data"), LOG_LEVEL: "warn", SETUP_FILE: setupFile },
+      DRAIN_SECONDS: "0",
       ...{ REDIS_URL: `redis://127.0.0.1:${redisPort}`, [variable]: String(ports[role]) },
       CLICKHOUSE_URL: "http://nobody:nothing@127.0.0.1:1/none",
     };

@@ -95,6 +95,21 @@ describe("the chart", () => {
     expect(ofKind(all, "Secret")).toEqual([]);
   });
 
+  test("stops a pod after its Services and its balancers have let go of it, and kills none that still drains", async () => {
+    for (const [changes, seconds] of [
+      [{}, 5],
+      [{ drainSeconds: 30 }, 30],
+    ] as const) {
+      for (const { spec } of ofKind(await render(changes), "Deployment")) {
+        const { terminationGracePeriodSeconds, containers } = spec.template.spec;
+        const [{ env, lifecycle }] = containers;
+        expect(env).toContainEqual({ name: "DRAIN_SECONDS", value: String(seconds) });
+        expect(lifecycle.preStop.exec.command).toEqual(["sleep", String(seconds)]);
+        expect(terminationGracePeriodSeconds).toBe(seconds + seconds + 10);
+      }
+    }
+  });
+
   test("has a disruption budget, a service and a network policy that select each role", async () => {
     const all = await render();
     const labels = ofKind(all, "Deployment").map(({ spec }) => spec.selector.matchLabels);

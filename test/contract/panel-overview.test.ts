@@ -58,7 +58,7 @@ describe("GET /panel/api/overview/stream", () => {
 
   test("reads once for all viewers, and nothing when nobody watches", async () => {
     let readings = 0;
-    const feed = createFeed(async () => ({ reading: ++readings }), log, 10);
+    const feed = createFeed(async () => ({ reading: ++readings }), { log, everyMs: 10 });
     const viewers = Array.from({ length: 20 }, () => feed.join().body?.getReader());
     const texts = await Promise.all(
       viewers.map(async (viewer) => new TextDecoder().decode((await viewer?.read())?.value)),
@@ -73,7 +73,7 @@ describe("GET /panel/api/overview/stream", () => {
   });
 
   test(`${VIEWERS_LIMIT} watch at the same time, one more is 503`, () => {
-    const feed = createFeed(async () => null, log);
+    const feed = createFeed(async () => null, { log });
     for (let viewer = 0; viewer < VIEWERS_LIMIT; viewer += 1) feed.join();
     expect(() => feed.join()).toThrow("Too many watch");
     feed.close();
@@ -81,7 +81,7 @@ describe("GET /panel/api/overview/stream", () => {
 
   test(`a viewer who takes nothing is left after ${READINGS_WAITING} readings`, async () => {
     let readings = 0;
-    const feed = createFeed(async () => ++readings, log, 10);
+    const feed = createFeed(async () => ++readings, { log, everyMs: 10 });
     const reader = feed.join().body?.getReader();
     await eventually(() => readings > READINGS_WAITING, "the reading that nobody takes");
     let taken = 0;

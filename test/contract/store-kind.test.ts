@@ -17,7 +17,8 @@ import { demoSetup } from "#start/demo/demo-setup.ts";
 import { resetDemo } from "#start/reset-demo.ts";
 import { startClickhouseHttp } from "#test/support/clickhouse-http.ts";
 import { outcomeOf, startCommand } from "#test/support/command.ts";
-import { BARE } from "#test/support/product.ts";
+import { eventually } from "#test/support/eventually.ts";
+import { BARE, READY_LIMIT_MS } from "#test/support/product.ts";
 import { testSetup } from "#test/support/setup.ts";
 
 const log = createLog("silent");
@@ -157,21 +158,24 @@ test("bun run setup and roles alone are real, and refuse the demo's store with s
   }
 }, 300_000);
 
-test("without DATA_DIR the demo has a folder of its own, which a second demo is refused", async () => {
+test("without DATA_DIR the demo has a folder of its own, which a second demo is refused, and it stops without a drain", async () => {
   const main = join(import.meta.dir, "..", "..", "start", "main.ts");
   const bun = process.execPath;
-  const first = startCommand([bun, main], {}, { cwd: dataDir });
+  const env = { LOG_LEVEL: "info", DRAIN_SECONDS: "" };
+  const first = startCommand([bun, main], env, { cwd: dataDir });
   let output = "";
-  for await (const chunk of first.stdout) {
-    output += Buffer.from(chunk).toString();
-    if (output.includes("control panel")) break;
-  }
+  const reading = (async () => {
+    for await (const chunk of first.stdout) output += Buffer.from(chunk).toString();
+  })();
+  await eventually(() => output.includes("control panel"), "the demo runs", READY_LIMIT_MS);
   expect(output).toContain(join(dataDir, ".data", "demo", "secrets", "panel-token"));
   const second = await outcomeOf(startCommand([bun, main], {}, { cwd: dataDir }));
   expect(second.status).toBe(1);
   expect(second.errors).toContain(`The demo is running on ${join(dataDir, ".data", "demo")}`);
   first.kill("SIGTERM");
-  await first.exited;
+  await Promise.all([first.exited, reading]);
+  expect(output).toContain('"msg":"stopping"');
+  expect(output).not.toContain('"msg":"draining"');
   const token = join(dataDir, ".data", "demo", "secrets", "panel-token");
   expect((await readFile(token, "utf8")).trim()).toHaveLength(43);
 }, 300_000);

@@ -143,6 +143,7 @@ function isTrue(value: Value): boolean {
 }
 
 const FUNCTIONS: Readonly<Record<string, (...values: Value[]) => Value>> = {
+  add: (...values) => values.reduce<number>((sum, value) => sum + Number(value), 0),
   and: (...values) => values.find((value) => !isTrue(value)) ?? values.at(-1),
   or: (...values) => values.find(isTrue) ?? values.at(-1),
   not: (value) => !isTrue(value),
@@ -189,7 +190,7 @@ function evaluate(expression: string, scope: Scope): Value {
       at += 1;
       return value;
     }
-    if (word.startsWith('"')) return JSON.parse(word);
+    if (/^["\d]/.test(word)) return JSON.parse(word);
     return valueAt(word, scope);
   }
 

@@ -24,6 +24,7 @@ export function startCommand(
       INGEST_PORT: "0",
       API_PORT: "0",
       PANEL_PORT: "0",
+      DRAIN_SECONDS: "0",
       ...env,
     },
     stdout: "pipe",

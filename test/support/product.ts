@@ -34,6 +34,8 @@ export interface Product {
   readonly freezeMaster: () => Promise<() => void>;
   /** Of the cluster: see `TestCluster`. */
   readonly moveSlots: (way: "away" | "back") => Promise<number>;
+  /** @returns the exit status of the process, once it has ended */
+  readonly ended: () => Promise<number | null>;
   /** SIGTERM. @returns exit status and milliseconds it took */
   readonly terminate: () => Promise<{ status: number | null; tookMs: number }>;
   /** What the process has written so far. */
@@ -44,9 +46,9 @@ export interface Product {
   readonly end: () => Promise<void>;
 }
 
-/** The environment of this process, the operator's token of the tests and the test clock. */
+/** The environment of this process, the operator's token of the tests and the test clock; a stop does not wait for a drain. */
 export function productEnv(): Record<string, string | undefined> {
-  return { ...process.env, PANEL_TOKEN, TEST_CLOCK: "1" };
+  return { ...process.env, PANEL_TOKEN, TEST_CLOCK: "1", DRAIN_SECONDS: "0" };
 }
 
 /** The product as its own program, without npm in between. */
@@ -125,6 +127,7 @@ export async function newProduct(
     kill,
     killRedis,
     pid: () => child?.pid ?? 0,
+    ended: async () => (child ? ended(child) : null),
     freezeMaster() {
       if (!store) throw new Error("one server has no masters");
       return store.freezeMaster();
