@@ -65,7 +65,7 @@ async function layOut(work: string): Promise<void> {
   for (const path of files) {
     const target = join(work, "public", "source", path);
     await mkdir(dirname(target), { recursive: true });
-    await cp(path, target, { recursive: true });
+    await cp(path, target, { recursive: true, dereference: true });
   }
   await mkdir(join(work, ".vitepress"));
   await cp(`${HERE}/vitepress-config.ts`, join(work, ".vitepress/config.ts"));

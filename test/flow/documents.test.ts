@@ -15,6 +15,7 @@ import { newProduct, PANEL_TOKEN, type Product } from "#test/support/product.ts"
 const API_KEY = "demo_key_aurora_shop";
 /** Tests that read a document and try its examples of these languages. */
 const TRIED_BY: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  "test/contract/chart.test.ts": { "docs/operations.md": ["yaml"] },
   "test/contract/ingest-reference.test.ts": { "docs/couriers.md": ["sh", "json"] },
   "test/contract/webhooks-kit.test.ts": {
     "docs/webhooks.md": ["ts", "php", "python", "go", "java", "csharp", "ruby"],

@@ -202,7 +202,7 @@ const PROVOKED: Readonly<Record<string, Provocation>> = {
     at: 30,
     step: "1h",
   },
-  WaybillArchiveDamaged: { series: { waybill_archive_damaged_rows: "0x5 2x60" }, at: 8 },
+  WaybillArchiveDamaged: { series: { waybill_archive_damaged_rows: "0x5 2x10 0x60" }, at: 8 },
   WaybillOpenFiles: {
     series: {
       'waybill_process_open_fds{role="ingest"}': "81x10 10x60",

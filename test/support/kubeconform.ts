@@ -1,47 +1,45 @@
 /**
- * Helm and kubeconform where they are installed, or where Go can build them in time: with a warm build cache in seconds, else it
- * takes minutes and the tests that need them are skipped. The schemas of Kubernetes are those of its own sources.
+ * kubeconform where it is installed, or where Go can build it in time: with a warm build cache in seconds, else the tests that need it
+ * are skipped, which is said. The schemas of Kubernetes are those of its own sources.
  */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 
-const SOURCES = {
-  helm: "helm.sh/helm/v3/cmd/helm@v3.22.0",
-  kubeconform: "github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0",
-} as const;
+const SOURCE = "github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0";
 const SCHEMAS = { module: "k8s.io/kubernetes@v1.35.0", file: "api/openapi-spec/swagger.json" };
 /** Of all together; the test suite has no more to spare. */
 const BUILD_LIMIT_MS = 10_000;
 const FOLDER = resolve(".test/chart-tools");
 
-interface Tools {
-  /** Null where it is not to be had. */
-  readonly helm: string | null;
-  readonly kubeconform: string | null;
-  /** A folder with a schema for each kind; null without Go or its module proxy. */
-  readonly schemas: string | null;
+interface Kubeconform {
+  readonly program: string;
+  /** A folder with a schema for each kind. */
+  readonly schemas: string;
 }
 
 interface Definition {
   readonly properties?: object;
 }
 
-/** @param models paths of the kinds, such as `apps.v1.Deployment` */
-export async function chartTools(models: readonly string[]): Promise<Tools> {
+/**
+ * @param models paths of the kinds, such as `apps.v1.Deployment`
+ * @returns null without the program, and without Go or its module proxy for the schemas
+ */
+export async function findKubeconform(models: readonly string[]): Promise<Kubeconform | null> {
   const signal = AbortSignal.timeout(BUILD_LIMIT_MS);
-  const [helm, kubeconform, schemas] = await Promise.all([
-    toolAt("helm", signal),
-    toolAt("kubeconform", signal),
-    schemasAt(models, signal),
-  ]);
-  return { helm, kubeconform, schemas };
+  const [program, schemas] = await Promise.all([programAt(signal), schemasAt(models, signal)]);
+  if (program !== null && schemas !== null) return { program, schemas };
+  process.stderr.write(
+    "The chart was not checked by kubeconform: it is not in PATH, or Go has no time.\n",
+  );
+  return null;
 }
 
-async function toolAt(name: keyof typeof SOURCES, signal: AbortSignal): Promise<string | null> {
-  const built = join(FOLDER, name);
-  const there = Bun.which(name) ?? Bun.which(built);
+async function programAt(signal: AbortSignal): Promise<string | null> {
+  const built = join(FOLDER, "kubeconform");
+  const there = Bun.which("kubeconform") ?? Bun.which(built);
   if (there !== null) return there;
-  await go(["install", SOURCES[name]], signal);
+  await go(["install", SOURCE], signal);
   return Bun.which(built);
 }
 
