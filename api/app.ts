@@ -55,7 +55,7 @@ export function createApiApp(deps: ApiDeps) {
     .use(requestMetrics("api"))
     .use(requestTarget())
     .use(literalPaths((): readonly Route[] => app.routes))
-    .use(ops(redis, { config, needs: STORE_NEEDS.api }))
+    .use(ops(redis, { config, needs: STORE_NEEDS.api, refresh: deps.live.refresh }))
     .use(openApiRoute("/v2/openapi.json", (): readonly Route[] => app.routes, MERCHANT_API))
     .use(
       viewerRoutes({

@@ -69,6 +69,7 @@ export function createIngestApp(
       ops(redis, {
         config,
         needs: STORE_NEEDS.ingest,
+        refresh: runtime.live.refresh,
         reasonNotReady: () =>
           reasonNotReady(redis, [...runtime.live.configuration().couriers.values()]),
       }),

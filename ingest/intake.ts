@@ -2,6 +2,7 @@
 import { groupCommit } from "#core/group-commit.ts";
 import type { Redis } from "#core/redis/client/client.ts";
 import type { Reference } from "#core/redis/client/keys.ts";
+import { isPartAway } from "#core/redis/client/part-away.ts";
 import type { Configuration } from "#core/redis/config/configuration.ts";
 import type { Live } from "#core/redis/config/live.ts";
 import {
@@ -10,7 +11,7 @@ import {
   takeCourierRates,
 } from "#core/redis/intake/courier-rate.ts";
 import { type Candidates, resolveReferences } from "#core/redis/intake/references.ts";
-import { type Claim, type ClaimOutcome, claimEvents } from "#core/redis/log/event-log.ts";
+import { type Claim, type ClaimOutcome, claimEach } from "#core/redis/log/event-log.ts";
 import type { SeenLayout } from "#core/redis/log/seen.ts";
 
 export interface Admission {
@@ -55,6 +56,11 @@ export function openIntake(redis: Redis, live: Live, highWater: number): Intake 
       { ...LIMITS, callsUnderWay },
       ({ claims }) => claims.length,
     );
+  const resolveTogether = groupCommit(
+    (asks: readonly (readonly Reference[])[]) => resolveAll(redis, asks),
+    LIMITS,
+    ({ length }) => length,
+  );
   const claimSmall = claims(LIMITS.callsUnderWay);
   const claimLarge = claims(LARGE_UNDER_WAY);
   const admitTogether = groupCommit(async (asks: readonly RateAsk[]) => {
@@ -71,16 +77,36 @@ export function openIntake(redis: Redis, live: Live, highWater: number): Intake 
       if ("error" in rate) throw rate.error;
       return { configuration, rate };
     },
-    resolve: groupCommit(
-      async (asks: readonly (readonly Reference[])[]) => {
-        const candidates = await resolveReferences(redis, asks.flat());
-        return asks.map(() => candidates);
-      },
-      LIMITS,
-      ({ length }) => length,
-    ),
-    claim: (message) => (message.claims.length < LARGE ? claimSmall(message) : claimLarge(message)),
+    resolve: async (references) => answerOf(await resolveTogether(references)),
+    claim: async (message) =>
+      answerOf(await (message.claims.length < LARGE ? claimSmall(message) : claimLarge(message))),
   };
+}
+
+/** What a message was answered, or why the part of the store that it needs is unavailable. */
+type Answered<T> = { readonly value: T } | { readonly error: unknown };
+
+function answerOf<T>(answered: Answered<T>): T {
+  // Of this message alone: those that asked together with it are served.
+  if ("error" in answered) throw answered.error;
+  return answered.value;
+}
+
+/** Where a part of a cluster is away, each asks again by itself. */
+async function resolveAll(
+  redis: Redis,
+  asks: readonly (readonly Reference[])[],
+): Promise<Answered<Candidates>[]> {
+  try {
+    const value = await resolveReferences(redis, asks.flat());
+    return asks.map(() => ({ value }));
+  } catch (error) {
+    if (!isPartAway(error, redis) || asks.length === 1) throw error;
+    const alone = asks.map((ask) => resolveReferences(redis, ask));
+    return (await Promise.allSettled(alone)).map((one) =>
+      one.status === "fulfilled" ? { value: one.value } : { error: one.reason },
+    );
+  }
 }
 
 /** One claim for each courier and layout: a call of a script counts for one courier. */
@@ -88,8 +114,8 @@ async function claimAll(
   redis: Redis,
   messages: readonly MessageClaims[],
   highWater: number,
-): Promise<ClaimOutcome[][]> {
-  const outcomes: ClaimOutcome[][] = messages.map(() => []);
+): Promise<Answered<ClaimOutcome[]>[]> {
+  const outcomes: Answered<ClaimOutcome[]>[] = messages.map(() => ({ value: [] }));
   const alike = Map.groupBy(
     messages.keys(),
     (at) => `${messages[at]?.courier} ${messages[at]?.layout.generations[0]?.number}`,
@@ -100,11 +126,13 @@ async function claimAll(
       const [first] = own;
       if (!first) return;
       const claims = own.flatMap((message) => message.claims);
-      const all = await claimEvents(redis, { ...first, highWater }, claims);
+      const all = await claimEach(redis, { ...first, highWater }, claims);
       let from = 0;
       for (const at of indices) {
         const end = from + (messages[at]?.claims.length ?? 0);
-        outcomes[at] = all.slice(from, end);
+        const own = all.slice(from, end);
+        const away = own.find((one) => typeof one !== "string");
+        outcomes[at] = away ?? { value: own.filter((one) => typeof one === "string") };
         from = end;
       }
     }),

@@ -23,6 +23,6 @@ export async function reasonNotReady(
   const probes = senders.map(({ code }) => probeWrites(redis, [courierRateKey(code)]));
   return Promise.any(probes).then(
     () => null,
-    ({ errors: [first] }: AggregateError) => describeFailure(first),
+    ({ errors }: AggregateError) => [...new Set(errors.map(describeFailure))].join("; "),
   );
 }

@@ -83,6 +83,7 @@ export async function startProcessors(runtime: Runtime): Promise<Running> {
     door &&
     openOpsPort(runtime, "processors", door, {
       needs: STORE_NEEDS.processors,
+      refresh: live.refresh,
       reasonNotReady,
     });
   log.info("processors started");

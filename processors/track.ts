@@ -10,6 +10,8 @@ import { factsApplied } from "#core/metrics.ts";
 import { nextTurn } from "#core/next-turn.ts";
 import { Problem } from "#core/problem.ts";
 import { shipmentPartition } from "#core/redis/client/keys.ts";
+import { isPartAway } from "#core/redis/client/part-away.ts";
+import { describeFailure } from "#core/redis/client/store-unavailable.ts";
 import type { Configuration } from "#core/redis/config/configuration.ts";
 import type { Live } from "#core/redis/config/live.ts";
 import type { Failure, Handler, LogItem } from "#core/redis/log/consumer.ts";
@@ -84,7 +86,11 @@ export function trackHandler(deps: TrackDeps): Handler {
     }
     let open: Arrivals = Map.groupBy(arrivals, ({ logged }) => logged.shipmentId);
     for (let round = 1; open.size > 0 && round <= ROUNDS; round += 1) {
-      const { conflicts, missing } = await applyAll(deps, open);
+      const { conflicts, missing, away } = await applyAll(deps, open);
+      for (const [id, error] of away) {
+        const reason = describeFailure(error);
+        failures.push(...(open.get(id) ?? []).map(({ entry }) => ({ entry, reason, waits: true })));
+      }
       const { back, unavailable } = await backFromArchive(deps, missing);
       for (const id of missing) {
         if (back.has(id)) continue;
@@ -154,7 +160,9 @@ export async function releaseSetAside(deps: TrackDeps, ids: readonly number[]): 
   let open = ids;
   for (let round = 1; open.length > 0; round += 1) {
     if (round > ROUNDS) throw new Error(KEPT_CHANGING);
-    ({ conflicts: open } = await applyAll(deps, new Map(open.map((id) => [id, []]))));
+    const applied = await applyAll(deps, new Map(open.map((id) => [id, []])));
+    for (const error of applied.away.values()) throw error;
+    open = applied.conflicts;
   }
 }
 
@@ -162,6 +170,8 @@ interface Applied {
   /** Shipments that another process has changed meanwhile, or for which more events were set aside. */
   readonly conflicts: readonly number[];
   readonly missing: readonly number[];
+  /** Shipments that are in a part of a cluster that is away, or have something there, and why: all others are done. */
+  readonly away: ReadonlyMap<number, unknown>;
 }
 
 /**
@@ -176,14 +186,24 @@ async function applyAll(deps: TrackDeps, open: Arrivals): Promise<Applied> {
   const gathering = calls.map((ids) => gather(deps, configuration, ids, open));
   // Whichever fails, the batch ends when nothing of it is under way any more.
   const settled = Promise.allSettled(gathering);
-  const committing: Promise<number[]>[] = [];
+  const committing: Promise<readonly number[]>[] = [];
   const missing: number[] = [];
+  const away = new Map<number, unknown>();
+  const orAway = (ids: readonly number[]) => (error: unknown) => {
+    if (!isPartAway(error, deps.redis)) throw error;
+    for (const id of ids) away.set(id, error);
+  };
   try {
     for (const [at, reading] of gathering.entries()) {
-      const shipments = await reading;
+      const ids = calls[at] ?? [];
+      const shipments = await reading.catch(orAway(ids));
+      if (!shipments) continue;
       const found = new Set(shipments.map(({ shipment }) => shipment.id));
-      missing.push(...(calls[at] ?? []).filter((id) => !found.has(id)));
-      const commit = apply(deps, await configuration, shipments);
+      missing.push(...ids.filter((id) => !found.has(id)));
+      const commit = apply(deps, await configuration, shipments).catch((error) => {
+        orAway([...found])(error);
+        return [];
+      });
       // Its failure is heard at the end, after the others.
       commit.catch(() => {});
       committing.push(commit);
@@ -192,7 +212,7 @@ async function applyAll(deps: TrackDeps, open: Arrivals): Promise<Applied> {
   } finally {
     await Promise.allSettled([settled, ...committing]);
   }
-  return { conflicts: (await Promise.all(committing)).flat(), missing };
+  return { conflicts: (await Promise.all(committing)).flat(), missing, away };
 }
 
 /** @returns ids of shipments that another process has changed meanwhile, or for which more events were set aside */

@@ -39,6 +39,8 @@ export interface OpsOptions {
   readonly config: Pick<Config, "ports" | "metricsToken"> & PeerConfig;
   /** What its requests need of the store. */
   readonly needs: StoreNeeds;
+  /** Brings up to date what each of them needs besides, the configuration; absent = nothing. */
+  readonly refresh?: () => Promise<unknown>;
   /** What the role needs besides Redis; null = it can serve. */
   readonly reasonNotReady?: () => Promise<string | null>;
   /** Whether this is the port named by METRICS_PORT. */
@@ -46,7 +48,8 @@ export interface OpsOptions {
 }
 
 export function ops(redis: Redis, options: OpsOptions) {
-  const { config, needs, reasonNotReady = async () => null, isMetricsPort = false } = options;
+  const { config, needs, refresh = async () => {}, isMetricsPort = false } = options;
+  const { reasonNotReady = async () => null } = options;
   const servesMetrics = isMetricsPort || config.ports.metrics === null;
   const metrics = metricsOf(redis);
   const look = watchNeeds(redis, needs);
@@ -55,7 +58,7 @@ export function ops(redis: Redis, options: OpsOptions) {
     reasonOf(error) === null && !redis.isReady ? NO_REDIS : describeFailure(error);
   const asked = keepFor(READY_KEPT_MS, async () => {
     const reason = await answerWithin(
-      look().then(() => null, explain),
+      Promise.all([refresh(), look()]).then(() => null, explain),
       NO_REDIS,
     );
     return reason ?? answerWithin(reasonNotReady(), "the role does not answer");

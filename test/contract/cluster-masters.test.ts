@@ -6,7 +6,7 @@ import { createLog } from "#core/log.ts";
 import { connectCluster, type Redis } from "#core/redis/client/client.ts";
 import { companyTag } from "#core/redis/client/keys.ts";
 import { eventually, within } from "#test/support/eventually.ts";
-import { NODE_TIMEOUT_MS, startTestCluster } from "#test/support/redis-cluster.ts";
+import { startTestCluster } from "#test/support/redis-cluster.ts";
 
 const log = createLog("silent");
 /** To notice a lost master, look for its successor and connect to that. */
@@ -28,7 +28,7 @@ const mastersOf = (redis: Redis) =>
   (redis as unknown as ReturnType<typeof createCluster>).masters.map(({ port }) => port);
 
 test("a master that is gone when it is found keeps nobody from starting, or from finding the one that follows it", async () => {
-  const cluster = await startTestCluster(NODE_TIMEOUT_MS.quick);
+  const cluster = await startTestCluster();
   const redis = await connectCluster(cluster.urls.split(","), log);
   const key = `${companyTag(0)}key`;
   expect(await isWritten(redis, key)).toBe(true);
@@ -42,7 +42,7 @@ test("a master that is gone when it is found keeps nobody from starting, or from
   expect(await isWritten(redis, key)).toBe(false);
   const [answering = 0] = before.filter((port) => mastersOf(redis).includes(port));
   const late = await connectCluster([urlOf(answering)], log);
-  await recover();
+  await recover("first");
   for (const one of [redis, late]) {
     await eventually(() => isWritten(one, key), "the one that follows it takes writes", LIMIT_MS);
     one.destroy();
@@ -70,7 +70,7 @@ test("a node that does not answer when it is asked for the masters is passed ove
 }, 300_000);
 
 test("a node that has left the cluster but still answers cannot convince the client that there are no masters", async () => {
-  const cluster = await startTestCluster(NODE_TIMEOUT_MS.quick);
+  const cluster = await startTestCluster();
   const redis = await connectCluster(cluster.urls.split(","), log);
   const key = `${companyTag(0)}key`;
   const [leaving = 0, staying = 0] = mastersOf(redis);
@@ -88,7 +88,7 @@ test("a node that has left the cluster but still answers cannot convince the cli
 }, 300_000);
 
 test("what is closed while a master is silent is closed in time", async () => {
-  const cluster = await startTestCluster(NODE_TIMEOUT_MS.quick);
+  const cluster = await startTestCluster();
   const redis = await connectCluster(cluster.urls.split(","), log);
   const thaw = await cluster.freezeMaster(companyTag(0));
   await within(redis.close(), "closed", LIMIT_MS);

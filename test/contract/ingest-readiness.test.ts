@@ -7,11 +7,7 @@ import { startIngest } from "#ingest/main.ts";
 import { reasonNotReady } from "#ingest/readiness.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { request } from "#test/support/merchant.ts";
-import {
-  NODE_TIMEOUT_MS,
-  startTestCluster,
-  type TestCluster,
-} from "#test/support/redis-cluster.ts";
+import { startTestCluster, type TestCluster } from "#test/support/redis-cluster.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { testSetup } from "#test/support/setup.ts";
 
@@ -27,7 +23,7 @@ let runtime: TestRuntime;
 let ingest: Running;
 
 beforeAll(async () => {
-  cluster = await startTestCluster(NODE_TIMEOUT_MS.quick);
+  cluster = await startTestCluster();
   const given = { address: "/", stop: async () => {} };
   const couriers = [{ code: LOST.code, name: "BRT", tokens: ["tok_brt_1"], catalogue: [] }];
   const setup = { ...testSetup(), couriers, companies: [] };

@@ -5,18 +5,19 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import type { CourierEvent } from "#core/domain/courier-events/event.ts";
 import { openOpsPort } from "#core/http/ops-port.ts";
-import { companyTag, SYSTEM_KEY, trackingReference } from "#core/redis/client/keys.ts";
+import {
+  companyTag,
+  courierRateKey,
+  SYSTEM_KEY,
+  trackingReference,
+} from "#core/redis/client/keys.ts";
 import { STORE_NEEDS } from "#core/redis/client/store-needs.ts";
 import { seenBucket } from "#core/redis/log/seen.ts";
 import type { Running } from "#core/runtime.ts";
 import { startIngest } from "#ingest/main.ts";
 import { event, push } from "#test/support/courier.ts";
 import { eventually } from "#test/support/eventually.ts";
-import {
-  NODE_TIMEOUT_MS,
-  startTestCluster,
-  type TestCluster,
-} from "#test/support/redis-cluster.ts";
+import { startTestCluster, type TestCluster } from "#test/support/redis-cluster.ts";
 import { type RedisServer, startRedisServer } from "#test/support/redis-server.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { testSetup } from "#test/support/setup.ts";
@@ -35,7 +36,10 @@ async function readiness(url: string): Promise<string> {
 
 /** A port with the readiness of each role. */
 function openPorts(runtime: TestRuntime): Record<Role, Running> {
-  const open = (role: Role) => openOpsPort(runtime, role, 0, { needs: STORE_NEEDS[role] });
+  const open = (role: Role) => {
+    const options = { needs: STORE_NEEDS[role], refresh: runtime.live.refresh };
+    return openOpsPort(runtime, role, 0, options);
+  };
   return Object.fromEntries(ROLES.map((role) => [role, open(role)])) as Record<Role, Running>;
 }
 
@@ -104,9 +108,7 @@ describe("on a six-node cluster", () => {
   let recover = async () => {};
 
   beforeAll(async () => {
-    cluster = await startTestCluster(NODE_TIMEOUT_MS.quick);
-    // As the operations guide asks for it.
-    await cluster.everywhere("CONFIG", "SET", "cluster-require-full-coverage", "no");
+    cluster = await startTestCluster();
     const given = { address: "/", stop: cluster.stop };
     runtime = await openTestRuntime(testSetup(), { REDIS_CLUSTER_URLS: cluster.urls }, given);
     for (const number of numbers) await addShipment(runtime, number);
@@ -133,8 +135,11 @@ describe("on a six-node cluster", () => {
     return (tag) => places.get(tag) ?? -1;
   }
 
-  test("without the master of what each request reads, ingest is not ready and says why, and a request is 503", async () => {
+  test("without the shard of the configuration and of all couriers' rates, ingest says why it is not ready, a request is 503, and the other ports are ready", async () => {
     expect(await readiness(url)).toBe("ready");
+    const rates = ["GLS_ITA", "BRT_ITA"].map((code) => cluster.shardOf(courierRateKey(code)));
+    const system = await cluster.shardOf(SYSTEM_KEY);
+    expect(await Promise.all(rates)).toEqual([system, system]);
     const bringBack = await cluster.loseShard(SYSTEM_KEY);
     recover = bringBack;
     const reason = await eventually(async () => {
@@ -144,9 +149,9 @@ describe("on a six-node cluster", () => {
     expect(reason).toMatch(/^Redis /);
     const answer = await push(url, [event({ trackingNumber: "READY0" })]);
     expect([answer.status, answer.body.code]).toEqual([503, "STORE_UNAVAILABLE"]);
-    const { panel, metrics, ...others } = await allReadiness(ports);
-    expect([panel, metrics]).toEqual(["ready", "ready"]);
-    expect([others.ingest, others.api, others.processors]).not.toContain("ready");
+    expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0);
+    // They go on with the configuration as they know it.
+    expect(await allReadiness(ports)).toEqual(inAll("ready"));
     await bringBack();
     recover = async () => {};
     await eventually(async () => (await readiness(url)) === "ready", "ready again", LIMIT_MS);
@@ -162,7 +167,7 @@ describe("on a six-node cluster", () => {
     // Neither that of the system key nor that of the courier's rate.
     const taken = [
       await cluster.shardOf(SYSTEM_KEY),
-      await cluster.shardOf("rate:courier:GLS_ITA"),
+      await cluster.shardOf(courierRateKey("GLS_ITA")),
     ];
     const lost = [2, 0, 1].find((one) => !taken.includes(one)) ?? 0;
     const there = eventAt(numbers, (tag) => shard(tag) !== lost);

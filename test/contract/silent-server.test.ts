@@ -12,7 +12,7 @@ import {
 import { companyTag } from "#core/redis/client/keys.ts";
 import { isStoreUnavailable } from "#core/redis/client/store-unavailable.ts";
 import { eventually } from "#test/support/eventually.ts";
-import { NODE_TIMEOUT_MS, startTestCluster } from "#test/support/redis-cluster.ts";
+import { startTestCluster } from "#test/support/redis-cluster.ts";
 import { startRedisServer } from "#test/support/redis-server.ts";
 
 const log = createLog("silent");
@@ -108,7 +108,7 @@ test("a server that is silent and closes has one connection at a time, and one w
 }, 300_000);
 
 test("where the replica of a silent master has taken over, commands go there", async () => {
-  const cluster = await startTestCluster(NODE_TIMEOUT_MS.quick);
+  const cluster = await startTestCluster();
   const redis = await connectCluster(cluster.urls.split(","), log);
   const key = `${companyTag(0)}key`;
   expect(await isWritten(redis, key)).toBe(true);

@@ -11,11 +11,7 @@ import { startDeliverer } from "#processors/webhooks/deliver.ts";
 import { startTestSender } from "#processors/webhooks/test-events.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { createAuthority } from "#test/support/receiver.ts";
-import {
-  NODE_TIMEOUT_MS,
-  startTestCluster,
-  type TestCluster,
-} from "#test/support/redis-cluster.ts";
+import { startTestCluster, type TestCluster } from "#test/support/redis-cluster.ts";
 import { startTestRedis, type TestServer } from "#test/support/servers.ts";
 import { openWebhookRuntime, sendDeps } from "#test/support/webhooks.ts";
 
@@ -144,7 +140,7 @@ async function listenedTo(redis: Redis): Promise<number[]> {
 }
 
 test("when a cluster's node that brings announcements is demoted or gone for good, another brings them", async () => {
-  const own = await startTestCluster(NODE_TIMEOUT_MS.quick);
+  const own = await startTestCluster();
   const open = () => connectCluster(own.urls.split(","), log);
   const [waiting, other] = [await open(), await open()];
   const { isHeard, close } = listenTo(other, waiting);

@@ -15,7 +15,6 @@ import {
   startReceiver,
   type TestAuthority,
 } from "#test/support/receiver.ts";
-import { NODE_TIMEOUT_MS } from "#test/support/redis-cluster.ts";
 import { testSetup } from "#test/support/setup.ts";
 
 const SHIPMENTS = 60;
@@ -40,7 +39,7 @@ beforeAll(async () => {
     channel.webhooks = [{ code: "main", url: receiver.url, ...common }];
   }
   const env = { WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8", WEBHOOK_CA_FILE: authority.file };
-  product = await newProduct(BARE, setup, env, "a six-node Redis Cluster", NODE_TIMEOUT_MS.steady);
+  product = await newProduct(BARE, setup, env, "a six-node Redis Cluster");
   await product.start();
 }, 300_000);
 

@@ -15,7 +15,6 @@ import {
   startReceiver,
   type TestAuthority,
 } from "#test/support/receiver.ts";
-import { NODE_TIMEOUT_MS } from "#test/support/redis-cluster.ts";
 import { testSetup, WEBHOOK_SECRET } from "#test/support/setup.ts";
 import { STORES } from "#test/support/stores.ts";
 
@@ -42,13 +41,7 @@ describe.each(STORES)("on %s", (store) => {
     receiver = await startReceiver(await authority.issue(["localhost"]));
     const env = { WEBHOOK_CA_FILE: authority.file, WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8" };
     const command = ["npm", "start", "--", "--quiet"] as const;
-    product = await newProduct(
-      command,
-      setupWith(receiver.url),
-      env,
-      store,
-      NODE_TIMEOUT_MS.steady,
-    );
+    product = await newProduct(command, setupWith(receiver.url), env, store);
     await product.start();
     merchant = await signIn(product.api, "key_acme_main");
   }, 300_000);

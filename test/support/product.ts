@@ -56,16 +56,14 @@ export const BARE = ["bun", "start/main.ts", "--quiet"] as const;
 
 /**
  * @param command the program and its arguments, such as `["npm", "start"]`
- * @param nodeTimeoutMs of the cluster: see `openStore`
  */
 export async function newProduct(
   command: readonly [string, ...string[]],
   setup: SetupFile,
   env: Readonly<Record<string, string>> = {},
   kind: StoreKind = "one Redis server",
-  nodeTimeoutMs?: number,
 ): Promise<Product> {
-  const store = await openStore(kind, nodeTimeoutMs);
+  const store = await openStore(kind);
   const folder = await mkdtemp(join(tmpdir(), "waybill-product-"));
   const dataDir = join(folder, "data");
   const setupFile = join(folder, "setup.json");

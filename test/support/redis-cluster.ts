@@ -14,10 +14,10 @@ const STATE_LIMIT_MS = 2_000;
 const LOG_SHOWN = 2_000;
 
 /** How long a node may be silent before its replica takes over. */
-export const NODE_TIMEOUT_MS = {
-  /** For tests that only use their cluster: on a busy machine a node stalls for seconds, and must not lose its slots by that. */
+const NODE_TIMEOUT_MS = {
+  /** On a busy machine a node stalls for seconds, and must not lose its slots by that. */
   steady: 15_000,
-  /** For tests that kill, freeze, lose or demote a node and wait for its replica. */
+  /** While a test waits for a replica to take over. */
   quick: 1_500,
 } as const;
 
@@ -26,16 +26,18 @@ export interface TestCluster {
   readonly urls: string;
   /** SIGKILL to the node of a shard that is master; its replica takes over and the killed one comes back as replica. */
   readonly killMaster: (shard: number) => Promise<void>;
+  /** The same; its replica has taken over. @returns brings the killed one back, as replica */
+  readonly loseMaster: (shard: number) => Promise<() => Promise<void>>;
   /**
    * SIGSTOP to the node that is master of a hash tag: its connections stay, and nothing is answered. Returns when its replica
    * has taken over. @returns wakes it up
    */
   readonly freezeMaster: (tag: string) => Promise<() => void>;
   /**
-   * SIGKILL to the master of a hash tag, and to its replica as soon as that has taken over.
-   * @returns brings back the first, which takes over by an operator's command; the other one stays away
+   * SIGKILL to the master of a hash tag, and to its replica as soon as that has taken over. Ends when all others know it.
+   * @returns brings them back, with everything that they had acknowledged; or only the first, which takes over by an operator's command
    */
-  readonly loseShard: (tag: string) => Promise<() => Promise<void>>;
+  readonly loseShard: (tag: string) => Promise<(which?: "both" | "first") => Promise<void>>;
   /** Which shard has the slot of a hash tag, or of a key without one, while no slots have been moved. */
   readonly shardOf: (tag: string) => Promise<number>;
   /** SIGKILL to a node, which stays away. */
@@ -68,21 +70,20 @@ interface Node {
   readonly start: () => Promise<void>;
   readonly kill: () => Promise<void>;
   readonly signal: (name: "SIGSTOP" | "SIGCONT") => void;
+  /** Neither killed nor stopped. */
+  readonly isAnswering: () => boolean;
   readonly state: () => Promise<string>;
   readonly close: () => void;
 }
 
-/** @param nodeTimeoutMs see `NODE_TIMEOUT_MS` */
-export async function startTestCluster(
-  nodeTimeoutMs: number = NODE_TIMEOUT_MS.steady,
-): Promise<TestCluster> {
+export async function startTestCluster(): Promise<TestCluster> {
   const folder = await mkdtemp(join(tmpdir(), "waybill-cluster-"));
   const nodes = await Promise.all(Array.from({ length: 2 * MASTERS }, () => startNode(folder)));
   const masters = nodes.slice(0, MASTERS);
   const replicas = nodes.slice(MASTERS);
   await form(nodes, masters, replicas);
   // Not before: a new cluster waits for about as long until it serves.
-  await everywhere("CONFIG", "SET", "cluster-node-timeout", String(nodeTimeoutMs));
+  await takeOverAfter(nodes, NODE_TIMEOUT_MS.steady);
 
   async function everywhere(...command: string[]): Promise<void> {
     await Promise.all(nodes.map(({ send }) => send(...command)));
@@ -111,22 +112,12 @@ export async function startTestCluster(
   return {
     urls: nodes.map(({ port }) => `redis://127.0.0.1:${port}`).join(","),
     async killMaster(shard) {
-      const [victim, heir] = await pairOf(shard);
-      await victim.kill();
-      await eventually(() => isMaster(heir), "the replica takes over");
-      await victim.start();
-      await eventually(() => isInStep(victim), "the killed node follows");
-      await isServing(heir);
+      const bringBack = await loseOne(nodes, ...(await pairOf(shard)));
+      await bringBack();
     },
-    async freezeMaster(tag) {
-      const [victim, heir] = await pairOf(await shardOfTag(tag));
-      victim.signal("SIGSTOP");
-      await eventually(() => isMaster(heir), "the replica takes over");
-      return () => victim.signal("SIGCONT");
-    },
-    async loseShard(tag) {
-      return loseBoth(...(await pairOf(await shardOfTag(tag))));
-    },
+    loseMaster: async (shard) => loseOne(nodes, ...(await pairOf(shard))),
+    freezeMaster: async (tag) => freeze(nodes, ...(await pairOf(await shardOfTag(tag)))),
+    loseShard: async (tag) => loseBoth(nodes, ...(await pairOf(await shardOfTag(tag)))),
     shardOf: shardOfTag,
     async loseNode(port) {
       await nodes.find((node) => node.port === port)?.kill();
@@ -187,16 +178,79 @@ async function form(
   await agreeOnSlots(nodes);
 }
 
-async function loseBoth(master: Node, replica: Node): Promise<() => Promise<void>> {
-  await master.kill();
-  await eventually(() => isMaster(replica), "the replica takes over");
-  await replica.kill();
+/** @param nodes those that answer are told */
+async function takeOverAfter(nodes: readonly Node[], ms: number): Promise<void> {
+  const answering = nodes.filter((node) => node.isAnswering());
+  await Promise.all(
+    answering.map(({ send }) => send("CONFIG", "SET", "cluster-node-timeout", String(ms))),
+  );
+}
+
+/** @param fault ends when every node knows what has become of the one that it concerns */
+async function failOver(nodes: readonly Node[], fault: () => Promise<void>): Promise<void> {
+  await takeOverAfter(nodes, NODE_TIMEOUT_MS.quick);
+  await fault().finally(() => takeOverAfter(nodes, NODE_TIMEOUT_MS.steady));
+}
+
+async function loseOne(nodes: readonly Node[], victim: Node, heir: Node) {
+  await failOver(nodes, async () => {
+    await victim.kill();
+    await eventually(() => isMaster(heir), "the replica takes over");
+  });
   return async () => {
-    await master.start();
-    await eventually(() => isReplica(master), "the killed one is a replica");
-    await master.send("CLUSTER", "FAILOVER", "TAKEOVER");
-    await isServing(master);
+    await victim.start();
+    await eventually(() => isInStep(victim), "the killed node follows");
+    await isServing(heir);
+    await takeOverAfter(nodes, NODE_TIMEOUT_MS.steady);
   };
+}
+
+async function freeze(nodes: readonly Node[], victim: Node, heir: Node) {
+  await failOver(nodes, async () => {
+    victim.signal("SIGSTOP");
+    await eventually(() => isMaster(heir), "the replica takes over");
+  });
+  return () => victim.signal("SIGCONT");
+}
+
+async function loseBoth(nodes: readonly Node[], master: Node, replica: Node) {
+  await failOver(nodes, async () => {
+    await master.kill();
+    await eventually(() => isMaster(replica), "the replica takes over");
+    await replica.kill();
+    await eventually(
+      () => areMissed(nodes, [master, replica]),
+      "all others know that both have gone",
+    );
+  });
+  return async (which: "both" | "first" = "both") => {
+    if (which === "first") {
+      await master.start();
+      await eventually(() => isReplica(master), "the killed one is a replica");
+      await master.send("CLUSTER", "FAILOVER", "TAKEOVER");
+      await isServing(master);
+      return;
+    }
+    await failOver(nodes, async () => {
+      await replica.start();
+      await master.start();
+      await eventually(() => isInStep(master), "the first follows the one that had taken over");
+      await Promise.all(nodes.filter((node) => node.isAnswering()).map(isServing));
+    });
+  };
+}
+
+/** Whether all that answer have been told so by a majority of the masters. */
+async function areMissed(nodes: readonly Node[], gone: readonly Node[]): Promise<boolean> {
+  const answering = nodes.filter((node) => node.isAnswering());
+  const views = await Promise.all(answering.map(({ send }) => send("CLUSTER", "NODES")));
+  return views
+    .map(linesOf)
+    .every((lines) =>
+      gone.every(({ port }) =>
+        lines.some((line) => line.includes(`:${port}@`) && /[ ,]fail[ ,]/.test(line)),
+      ),
+    );
 }
 
 async function startNode(parent: string): Promise<Node> {
@@ -208,6 +262,8 @@ async function startNode(parent: string): Promise<Node> {
     "cluster-enabled": "yes",
     "cluster-port": String(bus),
     "cluster-node-timeout": String(NODE_TIMEOUT_MS.quick),
+    // As the operations guide asks for it: by default a lost shard takes all others with it, as soon as a node has noticed.
+    "cluster-require-full-coverage": "no",
     "cluster-config-file": "nodes.conf",
     bind: "127.0.0.1",
     "repl-diskless-sync-delay": "0",
@@ -216,6 +272,7 @@ async function startNode(parent: string): Promise<Node> {
   const own = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]);
   const [program, ...args] = redisCommand(folder, [...own, ...DURABLE]);
   let child: ChildProcess;
+  let isStopped = false;
   const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
 
   async function start(): Promise<void> {
@@ -242,7 +299,11 @@ async function startNode(parent: string): Promise<Node> {
       child.kill("SIGKILL");
       await ended;
     },
-    signal: (name) => void child.kill(name),
+    signal(name) {
+      isStopped = name === "SIGSTOP";
+      child.kill(name);
+    },
+    isAnswering: () => !hasEnded() && !isStopped,
     async state() {
       const ask = (...command: string[]) =>
         within(send(...command), command.join(" "), STATE_LIMIT_MS).then(String, String);
@@ -405,10 +466,10 @@ async function follow(replica: Node, master: Node): Promise<void> {
 }
 
 async function isServing({ send }: Node): Promise<void> {
-  await eventually(
-    async () => String(await send("CLUSTER", "INFO")).includes("cluster_state:ok"),
-    "the cluster serves",
-  );
+  await eventually(async () => {
+    const info = String(await send("CLUSTER", "INFO"));
+    return info.includes("cluster_state:ok") && info.includes(`cluster_slots_ok:${SLOTS}\r`);
+  }, "the cluster serves");
 }
 
 function linesOf(text: unknown): string[] {

@@ -1,6 +1,6 @@
 /** The two kinds of store that every flow and fault suite runs on. */
 import { companyTag } from "#core/redis/client/keys.ts";
-import { NODE_TIMEOUT_MS, startTestCluster } from "./redis-cluster.ts";
+import { startTestCluster } from "./redis-cluster.ts";
 
 export const STORES = ["one Redis server", "a six-node Redis Cluster"] as const;
 export type StoreKind = (typeof STORES)[number];
@@ -21,16 +21,10 @@ export interface Store {
   readonly stop: () => Promise<void>;
 }
 
-/**
- * @param nodeTimeoutMs of the cluster: most who open it kill its masters
- * @returns null for one server, which is started by whoever uses it
- */
-export async function openStore(
-  kind: StoreKind,
-  nodeTimeoutMs: number = NODE_TIMEOUT_MS.quick,
-): Promise<Store | null> {
+/** @returns null for one server, which is started by whoever uses it */
+export async function openStore(kind: StoreKind): Promise<Store | null> {
   if (kind === "one Redis server") return null;
-  const cluster = await startTestCluster(nodeTimeoutMs);
+  const cluster = await startTestCluster();
   let kills = 0;
   return {
     env: { REDIS_CLUSTER_URLS: cluster.urls, REDIS_WAIT_REPLICAS: "1" },

@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { createClient, createCluster, RESP_TYPES } from "redis";
 import type { Log } from "#core/log.ts";
+import { limitConnectWaits } from "./connect-wait.ts";
 import { countCall } from "./partition-calls.ts";
 import { type Master, NO_REPLICAS, type ReplicaTerms, replicaWait } from "./replica-waits.ts";
 import { isCovered, SILENT_MS, watchCluster, watchServer } from "./silence.ts";
@@ -71,6 +72,7 @@ export async function connectCluster(
   Object.defineProperty(cluster, "isReady", {
     get: () => cluster.isOpen && isCovered(cluster.slots),
   });
+  limitConnectWaits(cluster._slots);
   const client = cluster as unknown as Redis;
   clusters.set(client, cluster);
   logNodeInterruptions(client, log);

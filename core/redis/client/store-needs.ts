@@ -1,17 +1,15 @@
 /**
  * What the requests of a port need of the store. A part of it that is unavailable is a part of the service that is: a port can
- * serve while it has what each of its requests needs and, of the partitions, at least one.
+ * serve while it has, of each family of partitions that its requests need, at least one.
  */
 import { isCluster, type Redis } from "./client.ts";
-import { CHANGE_LOGS, EVENT_LOGS, PARTITIONS, parkedCountsKey, SYSTEM_KEY } from "./keys.ts";
+import { CHANGE_LOGS, EVENT_LOGS, PARTITIONS, parkedCountsKey } from "./keys.ts";
 import { probeWrites } from "./probe.ts";
 
 /** How long the partition that was there last may take; then all of its family are asked. */
 const FIRST_ASKED_MS = 500;
 
 export interface StoreNeeds {
-  /** A key that each request reads; null = none. */
-  readonly always: string | null;
   /** A key of each partition of a family, one of which must be there. */
   readonly families: ReadonlyArray<readonly string[]>;
   /** Whether that partition must accept writes, which replicas confirm where that is asked for; otherwise it must be readable. */
@@ -21,16 +19,16 @@ export interface StoreNeeds {
 const REFERENCES = Array.from({ length: PARTITIONS }, (_, n) => parkedCountsKey(n));
 
 export const STORE_NEEDS = {
-  /** The configuration; then references, and the log of their events. */
-  ingest: { always: SYSTEM_KEY, families: [REFERENCES, EVENT_LOGS], writes: true },
+  /** References, and the log of their events. */
+  ingest: { families: [REFERENCES, EVENT_LOGS], writes: true },
   /** A request is taken from a budget in its company's partition. */
-  api: { always: SYSTEM_KEY, families: [CHANGE_LOGS], writes: true },
+  api: { families: [CHANGE_LOGS], writes: true },
   /** Operators can read what there is, whatever cannot be written. */
-  panel: { always: null, families: [CHANGE_LOGS], writes: false },
-  processors: { always: SYSTEM_KEY, families: [CHANGE_LOGS], writes: true },
+  panel: { families: [CHANGE_LOGS], writes: false },
+  processors: { families: [CHANGE_LOGS], writes: true },
   /** They read, and acknowledge what ClickHouse has: that goes on in a full store. */
-  analytics: { always: null, families: [CHANGE_LOGS], writes: false },
-  metrics: { always: null, families: [CHANGE_LOGS], writes: false },
+  analytics: { families: [CHANGE_LOGS], writes: false },
+  metrics: { families: [CHANGE_LOGS], writes: false },
 } as const satisfies Readonly<Record<string, StoreNeeds>>;
 
 /**
@@ -38,15 +36,14 @@ export const STORE_NEEDS = {
  * @throws (the look) the error that a request would get
  */
 export function watchNeeds(redis: Redis, needs: StoreNeeds): () => Promise<void> {
-  const { always, families, writes } = needs;
+  const { families, writes } = needs;
   const ask = async (key: string): Promise<void> => {
     if (writes) await probeWrites(redis, [key]);
     else await redis.exists(key);
   };
   const looks = families.map((keys) => anyOf(keys, ask));
   return async () => {
-    const readable = always === null ? null : redis.exists(always);
-    await Promise.all([readable, ...looks.map((look) => look())]);
+    await Promise.all(looks.map((look) => look()));
   };
 }
 

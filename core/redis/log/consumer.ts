@@ -9,7 +9,9 @@
  * |                                     | failure parks it as dead letter (`retries.ts`)                           |
  * | the log is full of dead letters     | the part is retried every minute, and a metric reports it                |
  * | a dead letter is redriven           | only this group tries it once more; a failure parks it again             |
- * | a store is unavailable              | the whole batch waits and is retried without end; nothing is counted     |
+ * | ClickHouse or the one Redis is away | the whole batch waits and is retried without end; nothing is counted     |
+ * | a part of a cluster is away         | its partitions are left behind (`behind.ts`), and what others hold for it |
+ * |                                     | waits in retry (`handling.ts`)  ; everything else goes on              |
  * | an answer of Redis is lost          | what was delivered to us is asked for again                              |
  * | this process dies                   | another process takes its entries over once its heartbeat has expired |
  * | the log or group is gone            | created again                                                            |
@@ -20,19 +22,15 @@ import type { Redis } from "#core/redis/client/client.ts";
 import { followOutage } from "#core/redis/client/outage.ts";
 import { openWaker } from "#core/redis/client/wake.ts";
 import { startTicking, type Ticking, untilTickMs } from "#core/tick.ts";
-import { type Handler, openEntryWorker } from "./entry-worker.ts";
+import { followBehind } from "./behind.ts";
+import { type EntryWorker, openEntryWorker } from "./entry-worker.ts";
+import type { Handler } from "./handling.ts";
 import { startHeartbeat, takeOver } from "./heartbeat.ts";
-import { openLogReader } from "./log-reader.ts";
-import {
-  ensureGroups,
-  type GroupName,
-  isReplyError,
-  LOGS,
-  type LogName,
-  trimLog,
-} from "./streams.ts";
+import type { LogEntry } from "./log-entry.ts";
+import { type LogReader, openLogReader } from "./log-reader.ts";
+import { type GroupName, LOGS, type LogName, trimLog } from "./streams.ts";
 
-export type { Handler } from "./entry-worker.ts";
+export type { Handler } from "./handling.ts";
 export type { LogItem } from "./log-entry.ts";
 export type { Failure } from "./retries.ts";
 
@@ -60,7 +58,6 @@ export interface Consumer {
 
 /** New entries are announced; this long after nothing came it looks by itself. */
 const IDLE_WAIT_MS = 2_000;
-const GONE_WAIT_MS = 500;
 const HOUSEKEEPING_MS = 1_000;
 /** Empty logs are trimmed again after the next announcement, or after this long without one. */
 const EMPTY_WAIT_MS = 30_000;
@@ -69,54 +66,59 @@ const STUCK_MS = 60_000;
 
 export function startConsumer(options: ConsumerOptions): Consumer {
   const { redis, log, source, group, handler, batch, lingerMs = 0, gatherMs = 0 } = options;
+  const { keys } = LOGS[source];
   const consumer = randomUUID();
   const outage = followOutage(log, group);
   let stopping = false;
   let stepBegunAtMs = performance.now();
   let housekeepingAtMs = 0;
-  /** After trouble: entries may have been delivered to us without reaching us, or reached us and not been done. */
-  let hasPending = false;
 
   const waker = openWaker(redis, source);
-  const isStopping = () => stopping;
   const isStuck = () => performance.now() >= stepBegunAtMs + STUCK_MS;
   const onStep = () => {
     stepBegunAtMs = performance.now();
   };
-  const reader = openLogReader({ redis, source, group, consumer, batch, lingers: lingerMs > 0 });
-  const base = { redis, log, source, group, handler, batch };
-  const worker = openEntryWorker({ ...base, outage, isStopping, onStep });
+  const catchUp = (key: string) => processPending(reader, worker, key);
+  const behind = followBehind({ redis, outage, catchUp, onBack: waker.wake });
+  const onFailed = (key: string, error: unknown) => behind.add(key, error, stepBegunAtMs);
+  const reader = openLogReader({
+    ...{ redis, source, group, consumer, batch, lingers: lingerMs > 0 },
+    ...{ isBehind: behind.has, onFailed },
+  });
+  const worker = openEntryWorker({
+    ...{ redis, log, source, group, handler, batch },
+    ...{ outage, isStopping: () => stopping, onStep },
+  });
+
+  /** What is left of the entries stays pending. */
+  async function process(entries: readonly LogEntry[]): Promise<void> {
+    for (const [key, error] of await worker.process(entries)) onFailed(key, error);
+  }
 
   async function turn(): Promise<void> {
-    if (hasPending) {
-      for await (const entries of reader.pending()) await worker.process(entries);
-      hasPending = false;
-    }
     await keepHouse();
     onStep();
     waker.reset();
     const entries = await reader.next();
-    if (entries.length > 0) await worker.process(entries);
-    outage.succeeded();
+    if (entries.length > 0) await process(entries);
+    if (behind.isEmpty()) outage.succeeded();
     if (entries.length === 0) await waker.wait(untilTickMs(IDLE_WAIT_MS));
-    const lingersMs = reader.isQuiet() ? lingerMs : 0;
-    const moreMs = entries.length === 0 ? gatherMs : lingersMs;
+    const moreMs = entries.length === 0 ? gatherMs : reader.isQuiet() ? lingerMs : 0;
     if (moreMs > 0 && !stopping) await Bun.sleep(moreMs);
   }
 
   async function keepHouse(): Promise<void> {
     if (performance.now() < housekeepingAtMs) return;
     housekeepingAtMs = performance.now() + HOUSEKEEPING_MS;
-    await worker.retryDue();
-    await takeOver(redis, source, group, consumer, worker.process);
+    const there = keys.filter((key) => !behind.has(key));
+    await worker.retryDue(there);
+    await takeOver(redis, there, source, group, consumer, process);
   }
 
   async function recover(error: unknown): Promise<void> {
-    await reader.reset();
-    hasPending = true;
-    const isGone = isReplyError(error, "NOGROUP");
-    if (isGone) await ensureGroups(redis).catch(() => {});
-    if (!stopping) await Bun.sleep(isGone ? GONE_WAIT_MS : outage.failed(error));
+    // Whatever was delivered to us may not have reached us.
+    for (const key of keys) onFailed(key, error);
+    if (!stopping) await Bun.sleep(outage.failed(error));
   }
 
   async function loop(): Promise<void> {
@@ -124,10 +126,8 @@ export function startConsumer(options: ConsumerOptions): Consumer {
     while (!stopping) await turn().catch(recover);
     await reader
       .rest()
-      .then(worker.process)
-      .catch((error: Error) => {
-        log.warn({ group, reason: error.message }, "batch left to other consumers");
-      });
+      .then(process)
+      .catch((error) => leave(log, group, error));
     await heartbeat.stop();
   }
 
@@ -139,10 +139,22 @@ export function startConsumer(options: ConsumerOptions): Consumer {
     async stop() {
       stopping = true;
       waker.wake();
-      await Promise.all([running, trimming?.stop()]);
+      await Promise.all([running, behind.stop(), trimming?.stop()]);
       waker.close();
     },
   };
+}
+
+/** @throws where something of a partition is left that cannot be done yet */
+async function processPending(reader: LogReader, worker: EntryWorker, key: string): Promise<void> {
+  for await (const entries of reader.pending(key)) {
+    const [left] = (await worker.process(entries)).values();
+    if (left) throw left;
+  }
+}
+
+function leave(log: Log, group: GroupName, { message }: Error): void {
+  log.warn({ group, reason: message }, "batch left to other consumers");
 }
 
 /**

@@ -2,10 +2,8 @@
 import { chunksBySize } from "#core/chunks.ts";
 import type { Log } from "#core/log.ts";
 import { deadLetters, deadLettersAtLimit } from "#core/metrics.ts";
-import type { Redis } from "#core/redis/client/client.ts";
-import type { Outage } from "#core/redis/client/outage.ts";
-import { isStoreUnavailable } from "#core/redis/client/store-unavailable.ts";
 import { loggedIds } from "./event-log.ts";
+import { type HandlingOptions, handlingOf, type Left } from "./handling.ts";
 import type { LogEntry, LogItem } from "./log-entry.ts";
 import {
   acknowledge,
@@ -17,122 +15,115 @@ import {
 } from "./retries.ts";
 import { type GroupName, LOGS, type LogName } from "./streams.ts";
 
-/** An error caused by an unavailable store is not counted: the batch is kept. */
-export type Handler = (entries: readonly LogItem[]) => Promise<readonly Failure[]>;
+const LOG_WAITING_EVERY_MS = 30_000;
 
-export interface EntryWorkerOptions {
-  readonly redis: Redis;
+export interface EntryWorkerOptions extends HandlingOptions {
   readonly log: Log;
   readonly source: LogName;
   readonly group: GroupName;
-  readonly handler: Handler;
   readonly batch: number;
-  readonly outage: Outage;
-  readonly isStopping: () => boolean;
-  /** Called whenever a step begins, so that a stuck one is noticed. */
-  readonly onStep: () => void;
 }
 
 export interface EntryWorker {
-  readonly process: (entries: readonly LogEntry[]) => Promise<void>;
-  readonly retryDue: () => Promise<void>;
+  /** @returns what was left of it is neither acknowledged nor counted */
+  readonly process: (entries: readonly LogEntry[]) => Promise<Left>;
+  /** @param keys partitions of the log to look at */
+  readonly retryDue: (keys: readonly string[]) => Promise<void>;
 }
 
 export function openEntryWorker(options: EntryWorkerOptions): EntryWorker {
-  const { redis, log, source, group, handler, batch, outage, isStopping, onStep } = options;
+  const { redis, source, group, batch, onStep } = options;
+  const handle = handlingOf(options);
   const { keys } = LOGS[source];
+  const report = reportsOf(options);
 
-  /** If the handler throws, each entry is tried alone, so that one poisonous entry does not hold up the others. */
-  async function handleInSteps(entries: readonly LogItem[]): Promise<readonly Failure[]> {
-    try {
-      return await handleUntilAvailable(entries);
-    } catch (error) {
-      if (isStoreUnavailable(error, redis)) throw error;
-      const [only] = entries;
-      if (entries.length === 1 && only) return [{ entry: only, reason: String(error) }];
-      const failures: Failure[] = [];
-      for (const entry of entries) failures.push(...(await handleInSteps([entry])));
-      return failures;
-    }
-  }
-
-  async function handleUntilAvailable(entries: readonly LogItem[]): Promise<readonly Failure[]> {
-    for (;;) {
-      try {
-        return await handler(entries);
-      } catch (error) {
-        if (!isStoreUnavailable(error, redis) || isStopping()) throw error;
-        await Bun.sleep(outage.failed(error));
-        onStep();
-      }
-    }
-  }
-
+  /** @returns partitions in which nothing could be acknowledged */
   async function acknowledgeAll(
     entries: readonly LogEntry[],
     failures: readonly Failure[],
-  ): Promise<void> {
-    logWaiting(log, group, failures);
-    for (const { entry, reason, waits } of failures) if (!waits) logRetry(entry, 1, reason);
+  ): Promise<Left> {
+    report.waiting(failures);
+    for (const { entry, reason, waits } of failures) if (!waits) report.retry(entry, 1, reason);
     const failed = Map.groupBy(failures, ({ entry }) => entry.key);
-    await Promise.all(
-      [...Map.groupBy(entries, ({ key }) => key)].map(([key, own]) =>
-        acknowledge(redis, group, key, own, failed.get(key)),
-      ),
+    const left = new Map<string, unknown>();
+    const groups = [...Map.groupBy(entries, ({ key }) => key)];
+    const acknowledging = groups.map(([key, own]) =>
+      acknowledge(redis, group, key, own, failed.get(key)).catch((error) => {
+        left.set(key, error);
+      }),
     );
-  }
-
-  function logRetry(entry: LogItem, tries: number, reason: string): void {
-    log.warn({ group, ...idsOf(source, entry), tries, reason }, "entry failed; retrying");
-  }
-
-  function logSettled(settled: Settled): void {
-    const { retry, reason, isKept, waits } = settled;
-    if (reason === null || waits) return;
-    if (isKept) {
-      deadLettersAtLimit.inc({ group });
-      const about = { group, log: retry.key, ...idsOf(source, retry), reason };
-      log.error(about, "the log has no room for more dead letters; the entry keeps retrying");
-    } else if (isLastTry(settled)) {
-      deadLetters.inc({ group });
-      log.error({ group, ...idsOf(source, retry), reason }, "entry parked as dead letter");
-    } else logRetry(retry, retry.tries + 1, reason);
+    await Promise.all(acknowledging);
+    return left;
   }
 
   return {
     async process(entries) {
+      const left = new Map<string, unknown>();
       for (const part of chunksBySize(entries, batch * keys.length, ({ items }) => items.length)) {
         onStep();
-        const failures = await handleInSteps(part.flatMap(({ items }) => items));
-        await acknowledgeAll(part, failures);
+        const handled = await handle(part.flatMap(({ items }) => items));
+        const done = part.filter(({ key }) => !handled.left.has(key));
+        const unheard = await acknowledgeAll(done, handled.failures);
+        for (const [key, error] of [...handled.left, ...unheard]) left.set(key, error);
       }
+      return left;
     },
 
     /** Two processes may take one at the same time; handlers bear repetition, and it is settled once. */
-    async retryDue() {
-      const due = await readDueRetries(redis, keys, group, batch);
+    async retryDue(reachable) {
+      const due = await readDueRetries(redis, reachable, group, batch);
       if (due.length === 0) return;
       onStep();
-      const failures = await handleInSteps(due);
-      logWaiting(log, group, failures);
+      const { failures, left } = await handle(due);
+      report.waiting(failures);
       const failed = new Map(failures.map((failure) => [nameOf(failure.entry), failure]));
-      const tried = due.map((retry) => {
-        const { reason = null, waits = false } = failed.get(nameOf(retry)) ?? {};
-        return { retry, reason, waits };
-      });
-      for (const settled of await settleRetries(redis, group, tried)) logSettled(settled);
+      const tried = due
+        .filter(({ key }) => !left.has(key))
+        .map((retry) => {
+          const { reason = null, waits = false } = failed.get(nameOf(retry)) ?? {};
+          return { retry, reason, waits };
+        });
+      for (const settled of await settleRetries(redis, group, tried)) report.settled(settled);
     },
   };
 }
 
-function idsOf(source: LogName, { id, fields }: LogItem) {
-  return { entry: id, ...(source === "event" && loggedIds(fields)) };
+/** What becomes of entries that are not done, for the log and the metrics. */
+function reportsOf({ log, source, group }: EntryWorkerOptions) {
+  let waitingLoggedAtMs = Number.NEGATIVE_INFINITY;
+
+  /** Over and over again while a part is away: one line, then one every so often. */
+  function waiting(failures: readonly Failure[]): void {
+    const all = failures.filter(({ waits }) => waits);
+    const [first] = all;
+    const nowMs = performance.now();
+    if (!first || nowMs < waitingLoggedAtMs + LOG_WAITING_EVERY_MS) return;
+    waitingLoggedAtMs = nowMs;
+    log.warn({ group, entries: all.length, reason: first.reason }, "entries wait");
+  }
+
+  function retry(entry: LogItem, tries: number, reason: string): void {
+    log.warn({ group, ...idsOf(source, entry), tries, reason }, "entry failed; retrying");
+  }
+
+  function settled(one: Settled): void {
+    const { retry: entry, reason, isKept, waits } = one;
+    if (reason === null || waits) return;
+    if (isKept) {
+      deadLettersAtLimit.inc({ group });
+      const about = { group, log: entry.key, ...idsOf(source, entry), reason };
+      log.error(about, "the log has no room for more dead letters; the entry keeps retrying");
+    } else if (isLastTry(one)) {
+      deadLetters.inc({ group });
+      log.error({ group, ...idsOf(source, entry), reason }, "entry parked as dead letter");
+    } else retry(entry, entry.tries + 1, reason);
+  }
+
+  return { waiting, retry, settled };
 }
 
-function logWaiting(log: Log, group: GroupName, failures: readonly Failure[]): void {
-  const waiting = failures.filter(({ waits }) => waits);
-  const [first] = waiting;
-  if (first) log.warn({ group, entries: waiting.length, reason: first.reason }, "entries wait");
+function idsOf(source: LogName, { id, fields }: LogItem) {
+  return { entry: id, ...(source === "event" && loggedIds(fields)) };
 }
 
 function nameOf({ key, id }: LogItem): string {

@@ -121,25 +121,45 @@ export interface ClaimTerms {
  * Claims eventIds and appends their entries, one script call a touched partition (and 100 events); outcomes in the
  * order given. Claims of one id are judged in that order too.
  */
-export function claimEvents(
+export async function claimEvents(
+  redis: Redis,
+  terms: ClaimTerms,
+  claims: readonly Claim[],
+): Promise<ClaimOutcome[]> {
+  return (await claimEach(redis, terms, claims)).map(outcomeOf);
+}
+
+/** The same, where each that cannot be claimed now tells so by itself. */
+export function claimEach(
   redis: Redis,
   { layout, highWater, courier, nowMs }: ClaimTerms,
   claims: readonly Claim[],
-): Promise<ClaimOutcome[]> {
+): Promise<(ClaimOutcome | ClaimUnavailable)[]> {
   const highWaterPerLog = Math.ceil(highWater / PARTITIONS);
   const hour = hourOf(nowMs);
   return callClaim(redis, layout, claims, { highWaterPerLog, courier, hour });
 }
 
 /** Which eventIds are known: "known" or "not_known" each, in the order given. */
-export function lookUpEvents(
+export async function lookUpEvents(
   redis: Redis,
   layout: SeenLayout,
   buckets: readonly SeenBucket[],
 ): Promise<ClaimOutcome[]> {
   const looks = buckets.map((seen) => ({ seen, entry: null }));
   const highWaterPerLog = Number.MAX_SAFE_INTEGER;
-  return callClaim(redis, layout, looks, { highWaterPerLog, courier: "", hour: 0 });
+  const terms = { highWaterPerLog, courier: "", hour: 0 };
+  return (await callClaim(redis, layout, looks, terms)).map(outcomeOf);
+}
+
+/** The partition of an eventId is unavailable; others have theirs. */
+export interface ClaimUnavailable {
+  readonly error: unknown;
+}
+
+function outcomeOf(outcome: ClaimOutcome | ClaimUnavailable): ClaimOutcome {
+  if (typeof outcome !== "string") throw outcome.error;
+  return outcome;
 }
 
 interface CallTerms {
@@ -154,8 +174,8 @@ async function callClaim(
   layout: SeenLayout,
   claims: readonly Claim[],
   { highWaterPerLog, courier, hour }: CallTerms,
-): Promise<ClaimOutcome[]> {
-  const outcomes: ClaimOutcome[] = new Array(claims.length);
+): Promise<(ClaimOutcome | ClaimUnavailable)[]> {
+  const outcomes: (ClaimOutcome | ClaimUnavailable)[] = new Array(claims.length);
   const groups = Map.groupBy(claims.keys(), (at) => claims[at]?.seen.partition ?? 0);
   const head = [String(highWaterPerLog), String(SEEN_TTL_SECONDS), courier, String(hour)];
   head.push(String(layout.generations.length));
@@ -170,7 +190,11 @@ async function callClaim(
       const keys = [...common, ...bucketKeysOf(layout, partition, buckets)];
       const args = [...head, own.map(idLine).join(""), eventLines(own)];
       const costUs = part.length * CLAIM_US;
-      const digits = await runTogether<string>(redis, claimScript, keys, args, costUs);
+      const calling = runTogether<string>(redis, claimScript, keys, args, costUs);
+      const digits = await calling.catch((error) => {
+        for (const at of part) outcomes[at] = { error };
+      });
+      if (digits === undefined) continue;
       part.forEach((at, position) => {
         const digit = digits.charCodeAt(position) - CODE_OF_ZERO;
         outcomes[at] = digits === "" ? "log_full" : (OUTCOMES[digit] ?? "known");

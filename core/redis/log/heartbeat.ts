@@ -3,11 +3,12 @@
  * holds. `XAUTOCLAIM` knows idle times only, and would steal from a slow consumer or wait long for a dead one.
  */
 import { type Redis, run, script } from "#core/redis/client/client.ts";
+import { unlessPartIsAway } from "#core/redis/client/part-away.ts";
 import { startTicking } from "#core/tick.ts";
 import dropSource from "./drop-consumer.lua" with { type: "text" };
 import type { LogEntry } from "./log-entry.ts";
 import { ENTRIES_LIMIT, entriesOf } from "./log-reader.ts";
-import { type GroupName, LOGS, type LogName } from "./streams.ts";
+import type { GroupName, LogName } from "./streams.ts";
 
 const dropScript = script(dropSource);
 
@@ -53,29 +54,49 @@ export function startHeartbeat(
   };
 }
 
-/** Processes what dead consumers of the group hold. Their names go once they hold nothing. */
+/**
+ * Processes what dead consumers of the group hold. Their names go once they hold nothing. On a cluster, partitions that are away are left
+ * for later, and so are consumers whose heartbeat is: they may be alive.
+ * @param keys partitions of the log to look at
+ */
 export async function takeOver(
   redis: Redis,
+  keys: readonly string[],
   source: LogName,
   group: GroupName,
   consumer: string,
   process: (entries: readonly LogEntry[]) => Promise<void>,
 ): Promise<void> {
-  const { keys } = LOGS[source];
   const dead = (
     await Promise.all(keys.map((key) => deadConsumers(redis, key, group, consumer)))
   ).flat();
-  for (const { key, name } of dead) {
-    for (;;) {
-      const range = [key, group, "-", "+", ENTRIES_LIMIT] as const;
-      const held = await redis.xPendingRange(...range, { consumer: name });
-      if (held.length === 0) break;
-      const ids = held.map(({ id }) => String(id));
-      const claimed = await redis.xClaim(key, group, consumer, 0, ids);
-      await process(entriesOf(source, key, claimed));
-    }
-    await run(redis, dropScript, [key], [group, name]);
+  for (const one of dead) {
+    await takeOverOne(redis, one, source, group, consumer, process).catch(unlessPartIsAway(redis));
   }
+}
+
+async function takeOverOne(
+  redis: Redis,
+  { key, name }: Dead,
+  source: LogName,
+  group: GroupName,
+  consumer: string,
+  process: (entries: readonly LogEntry[]) => Promise<void>,
+): Promise<void> {
+  for (;;) {
+    const range = [key, group, "-", "+", ENTRIES_LIMIT] as const;
+    const held = await redis.xPendingRange(...range, { consumer: name });
+    if (held.length === 0) break;
+    const ids = held.map(({ id }) => String(id));
+    const claimed = await redis.xClaim(key, group, consumer, 0, ids);
+    await process(entriesOf(source, key, claimed));
+  }
+  await run(redis, dropScript, [key], [group, name]);
+}
+
+interface Dead {
+  readonly key: string;
+  readonly name: string;
 }
 
 async function deadConsumers(
@@ -83,12 +104,14 @@ async function deadConsumers(
   key: string,
   group: GroupName,
   own: string,
-): Promise<Array<{ key: string; name: string }>> {
-  const dead: Array<{ key: string; name: string }> = [];
-  for (const one of await redis.xInfoConsumers(key, group)) {
+): Promise<Dead[]> {
+  const ignore = unlessPartIsAway(redis);
+  const dead: Dead[] = [];
+  for (const one of (await redis.xInfoConsumers(key, group).catch(ignore)) ?? []) {
     const name = String(one.name);
-    if (name === own || (await redis.exists(heartbeatKey(group, name))) === 1) continue;
-    dead.push({ key, name });
+    if (name === own) continue;
+    const beats = await redis.exists(heartbeatKey(group, name)).catch(ignore);
+    if (beats === 0) dead.push({ key, name });
   }
   return dead;
 }

@@ -18,6 +18,10 @@ export interface LogReaderOptions {
   readonly batch: number;
   /** A consumer that lingers reads ahead only where something is left; the others whenever a batch was full. */
   readonly lingers: boolean;
+  /** Partitions that are left out: what was delivered of them is asked for first. */
+  readonly isBehind: (key: string) => boolean;
+  /** A partition could not be read; what was delivered of it may not have reached us. */
+  readonly onFailed: (key: string, error: unknown) => void;
 }
 
 export interface LogReader {
@@ -27,10 +31,8 @@ export interface LogReader {
   readonly isQuiet: () => boolean;
   /** What was read ahead and not asked for yet; it is pending under our name. */
   readonly rest: () => Promise<readonly LogEntry[]>;
-  /** Forgets what was read ahead: it is pending, and `pending` reads it again. */
-  readonly reset: () => Promise<void>;
-  /** Entries that were delivered to us and not acknowledged, batch by batch. */
-  readonly pending: () => AsyncGenerator<readonly LogEntry[]>;
+  /** Entries of a partition that were delivered to us and not acknowledged, batch by batch. */
+  readonly pending: (key: string) => AsyncGenerator<readonly LogEntry[]>;
 }
 
 interface StreamMessage {
@@ -52,7 +54,7 @@ export function entriesOf(
 }
 
 export function openLogReader(options: LogReaderOptions): LogReader {
-  const { redis, source, group, consumer, batch, lingers } = options;
+  const { redis, source, group, consumer, batch, lingers, isBehind, onFailed } = options;
   const { keys } = LOGS[source];
   /** By log key, after what its entries held last. */
   const counts = new Map<string, number>();
@@ -62,8 +64,17 @@ export function openLogReader(options: LogReaderOptions): LogReader {
 
   async function read(): Promise<LogEntry[]> {
     hasMore = false;
-    const replies = await Promise.all(keys.map((key) => readFrom(key, ">")));
-    return replies.flat();
+    const reading = keys.filter((key) => !isBehind(key)).map(readNew);
+    return (await Promise.all(reading)).flat();
+  }
+
+  async function readNew(key: string): Promise<LogEntry[]> {
+    try {
+      return await readFrom(key, ">");
+    } catch (error) {
+      onFailed(key, error);
+      return [];
+    }
   }
 
   async function readFrom(key: string, id: string): Promise<LogEntry[]> {
@@ -82,23 +93,15 @@ export function openLogReader(options: LogReaderOptions): LogReader {
       const entries = await (ahead ?? read());
       const isBurst = lingers ? hasMore : itemsOf(entries) >= batch;
       ahead = isBurst ? read() : null;
-      // Whoever awaits it hears of its failure.
-      ahead?.catch(() => {});
       return entries;
     },
     isQuiet: () => ahead === null,
     rest: async () => (await ahead) ?? [],
-    async reset() {
-      await ahead?.catch(() => {});
-      ahead = null;
-    },
-    async *pending() {
-      for (const key of keys) {
-        let entries = await readFrom(key, "0");
-        while (entries.length > 0) {
-          yield entries;
-          entries = await readFrom(key, entries.at(-1)?.id ?? "");
-        }
+    async *pending(key) {
+      let entries = await readFrom(key, "0");
+      while (entries.length > 0) {
+        yield entries;
+        entries = await readFrom(key, entries.at(-1)?.id ?? "");
       }
     },
   };

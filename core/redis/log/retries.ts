@@ -6,6 +6,7 @@
 import { chunks } from "#core/chunks.ts";
 import { type Redis, run, script } from "#core/redis/client/client.ts";
 import { deadLetterKey, logCountsKey, retriesKey, retryAgesKey } from "#core/redis/client/keys.ts";
+import { unlessPartIsAway } from "#core/redis/client/part-away.ts";
 import { runTogether } from "#core/redis/client/run-together.ts";
 import acknowledgeSource from "./acknowledge.lua" with { type: "text" };
 import dueSource from "./due-retries.lua" with { type: "text" };
@@ -87,7 +88,7 @@ function retryText(id: string, fields: LogItem["fields"], tries: number, waited 
   return JSON.stringify(waited === 0 ? text : { ...text, waited });
 }
 
-/** @param limit of each log */
+/** On a cluster, those of partitions that are away are left out. @param limit of each log */
 export async function readDueRetries(
   redis: Redis,
   logKeys: readonly string[],
@@ -96,11 +97,17 @@ export async function readDueRetries(
 ): Promise<Retry[]> {
   const lists = await Promise.all(
     logKeys.map((key) =>
-      runTogether<string[]>(redis, dueScript, [retriesKey(key, group)], [String(limit)], ENTRY_US),
+      runTogether<string[]>(
+        redis,
+        dueScript,
+        [retriesKey(key, group)],
+        [String(limit)],
+        ENTRY_US,
+      ).catch(unlessPartIsAway(redis)),
     ),
   );
   return lists.flatMap((texts, at) =>
-    texts.map((text) => {
+    (texts ?? []).map((text) => {
       const { id, entry, tries = MAX_TRIES - 1, waited = 0 } = JSON.parse(text);
       return { key: logKeys[at] ?? "", id, fields: JSON.parse(entry), tries, waited, text };
     }),
@@ -138,7 +145,10 @@ export async function settleRetries(
       for (const part of chunks(own, PER_CALL)) {
         const limits = [deadLettersPerLog, AT_LIMIT_RETRY_MS].map(String);
         const args = [key, group, ...limits, ...part.flatMap(settleArguments)];
-        const reply = await run<number[]>(redis, settleScript, keys, args);
+        const reply = await run<number[]>(redis, settleScript, keys, args).catch(
+          unlessPartIsAway(redis),
+        );
+        if (reply === undefined) break;
         part.forEach((one, at) => {
           if (reply[at] !== 0) settled.push({ ...one, isKept: reply[at] === 2 });
         });

@@ -1,0 +1,189 @@
+/**
+ * Design, "Part of the store away is part of the service away": with one shard of a cluster away, consumers go on with all partitions
+ * that they reach, ingest serves all messages that do not need it, and what waits for it holds up nothing.
+ */
+import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { mastersOf } from "#core/redis/client/client.ts";
+import { CONNECT_WAIT_MS } from "#core/redis/client/connect-wait.ts";
+import {
+  CHANGE_LOGS,
+  companyKeys,
+  companyTag,
+  EVENT_LOGS,
+  PARTITIONS,
+  SYSTEM_KEY,
+  shipmentPartition,
+} from "#core/redis/client/keys.ts";
+import { isPartAway } from "#core/redis/client/part-away.ts";
+import { createLive } from "#core/redis/config/live.ts";
+import { type LogItem, startConsumer } from "#core/redis/log/consumer.ts";
+import { encodeLoggedEvent } from "#core/redis/log/event-log.ts";
+import { readLags } from "#core/redis/log/streams.ts";
+import { readShipments } from "#core/redis/shipments/shipments.ts";
+import { trackHandler } from "#processors/track.ts";
+import { event } from "#test/support/courier.ts";
+import { eventually } from "#test/support/eventually.ts";
+import { startTestCluster, type TestCluster } from "#test/support/redis-cluster.ts";
+import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
+import { testSetup } from "#test/support/setup.ts";
+import { addShipment } from "#test/support/shipments.ts";
+
+const LIMIT_MS = 60_000;
+
+let cluster: TestCluster;
+let runtime: TestRuntime;
+let recover = async () => {};
+/** By key. */
+let shards: ReadonlyMap<string, number>;
+
+beforeAll(async () => {
+  cluster = await startTestCluster();
+  const given = { address: "/", stop: cluster.stop };
+  runtime = await openTestRuntime(testSetup(), { REDIS_CLUSTER_URLS: cluster.urls }, given);
+  const keys = [...EVENT_LOGS, ...CHANGE_LOGS];
+  const places = keys.map(async (key) => [key, await cluster.shardOf(key)] as const);
+  shards = new Map(await Promise.all(places));
+}, 120_000);
+afterEach(async () => {
+  await recover();
+  recover = async () => {};
+});
+afterAll(() => runtime.end(), 60_000);
+
+async function lose(tag: string): Promise<void> {
+  recover = await cluster.loseShard(tag);
+}
+
+async function bringBack(): Promise<void> {
+  await recover();
+  recover = async () => {};
+}
+
+test("a consumer goes on in the partitions of the other shards, and does the rest once the shard is back, each entry once", async () => {
+  const { redis, log } = runtime;
+  const done = new Map<string, number>();
+  const consumer = startConsumer({
+    ...{ redis, log, source: "change", group: "notify", batch: 10 },
+    async handler(entries: readonly LogItem[]) {
+      // As handlers do it: they read in the partition of their entries.
+      await Promise.all(entries.map(({ key }) => redis.exists(key)));
+      for (const { fields } of entries) {
+        const name = fields["n"] ?? "";
+        done.set(name, (done.get(name) ?? 0) + 1);
+      }
+      return [];
+    },
+  });
+  const add = async (round: string, keys: readonly string[]) => {
+    for (const key of keys) await redis.xAdd(key, "*", { s: "1", n: `${round} ${key}` });
+  };
+  const areDone = (round: string, keys: readonly string[]) =>
+    eventually(() => keys.every((key) => done.has(`${round} ${key}`)), `round ${round}`, LIMIT_MS);
+  const lost = shards.get(CHANGE_LOGS[1] ?? "");
+  const there = CHANGE_LOGS.filter((key) => shards.get(key) !== lost);
+  const away = CHANGE_LOGS.filter((key) => shards.get(key) === lost);
+  expect([there.length > 0, away.length > 0]).toEqual([true, true]);
+  await add("before", CHANGE_LOGS);
+  await areDone("before", CHANGE_LOGS);
+  await lose(companyTag(1));
+  for (const round of ["first", "second", "third"]) {
+    await add(round, there);
+    await areDone(round, there);
+  }
+  expect(consumer.isRunning()).toBe(true);
+  await bringBack();
+  await eventually(
+    () =>
+      add("after", away).then(
+        () => true,
+        () => false,
+      ),
+    "written",
+    LIMIT_MS,
+  );
+  await areDone(
+    "after",
+    CHANGE_LOGS.filter((key) => away.includes(key)),
+  );
+  await consumer.stop();
+  // An entry whose acknowledgement was lost may be handled again; those of the other shards had none to lose.
+  const often = [...done].filter(
+    ([name, times]) => times > 1 && there.some((key) => name.endsWith(key)),
+  );
+  expect(often).toEqual([]);
+}, 300_000);
+
+test("events of shipments that are away wait, hold up none of the others, and are applied once the shard is back", async () => {
+  const { redis, log, live } = runtime;
+  const acme = await addShipment(runtime, "AWAY-1");
+  const channel = [...live.configuration().channels.values()].find(
+    ({ companyId }) =>
+      shards.get(companyKeys(companyId % PARTITIONS).changes) !==
+      shards.get(companyKeys(shipmentPartition(acme)).changes),
+  );
+  const beta = await addShipment(runtime, "AWAY-2", { channel: channel?.code ?? "" });
+  const lost = shards.get(companyKeys(shipmentPartition(acme)).changes);
+  const eventLog = EVENT_LOGS.find((key) => shards.get(key) !== lost) ?? "";
+  const trackEvents = trackHandler({ redis, live, eventsPerDay: 1_000 });
+  const consumer = startConsumer({
+    ...{ redis, log, source: "event", group: "track", batch: 100, handler: trackEvents },
+  });
+  const send = async (shipmentId: number, trackingNumber: string) => {
+    const one = event({ trackingNumber });
+    const logged = {
+      ...{ shipmentId, courier: "GLS_ITA", event: one, factKey: one.eventId.slice(-16) },
+      ...{ receivedAtMs: live.now(), messageIndex: 0 },
+    };
+    await redis.xAdd(eventLog, "*", { e: encodeLoggedEvent(logged) });
+  };
+  const facts = async (id: number) => (await readShipments(redis, [id]))[0]?.state.keys.length;
+  await lose(companyTag(shipmentPartition(acme)));
+  for (let n = 1; n <= 3; n += 1) {
+    await send(acme, "AWAY-1");
+    await send(beta, "AWAY-2");
+    await eventually(async () => (await facts(beta)) === n, "it is applied", LIMIT_MS);
+  }
+  const waiting = async () =>
+    (await readLags(redis).catch(() => [])).find(({ group }) => group === "track")?.entries;
+  await bringBack();
+  await eventually(async () => (await facts(acme)) === 3, "all are applied", LIMIT_MS);
+  await eventually(async () => (await waiting()) === 0, "none waits any more", LIMIT_MS);
+  expect(await redis.xLen(`${eventLog}:dead`)).toBe(0);
+  await consumer.stop();
+}, 300_000);
+
+test("a command to a shard that is away fails after half a second at most, and those after it at once", async () => {
+  const { redis } = runtime;
+  await lose(companyTag(1));
+  const key = `${companyTag(1)}key`;
+  const fails = async () => {
+    const error = await redis.get(key).catch((reason: unknown) => reason);
+    expect(isPartAway(error, redis)).toBe(true);
+  };
+  await fails();
+  const atMs = performance.now();
+  for (let n = 0; n < 20; n += 1) await fails();
+  // Of itself the client lets each of them wait for a connection, for seconds.
+  expect(performance.now() - atMs).toBeLessThan(20 * CONNECT_WAIT_MS);
+  expect(mastersOf(redis).length).toBeGreaterThan(0);
+}, 300_000);
+
+test("without the shard of its version the configuration counts as it was last read, for a limited time", async () => {
+  const { redis, live } = runtime;
+  const shortly = await createLive(redis, false, "", 1);
+  const version = live.configuration().version;
+  await lose(SYSTEM_KEY);
+  expect((await live.refresh()).version).toBe(version);
+  const error = await shortly.refresh().catch((reason: unknown) => reason);
+  expect(isPartAway(error, redis)).toBe(true);
+  await bringBack();
+  await eventually(
+    () =>
+      shortly.refresh().then(
+        () => true,
+        () => false,
+      ),
+    "it is read",
+    LIMIT_MS,
+  );
+}, 300_000);
