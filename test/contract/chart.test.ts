@@ -28,12 +28,12 @@ const WITHOUT_A_METRICS_PORT = {
   config: { METRICS_PORT: null },
   setup: { existingSecret: "", existingConfigMap: "waybill-setup" },
   autoscaling: { query: "" },
-  serviceAccount: { create: true, name: "" },
+  serviceAccount: { name: "" },
 };
 /** With the number of objects of each. */
 const VALUE_SETS: readonly (readonly [string, Rendering, number])[] = [
-  ["its defaults", {}, 22],
-  ["every value", { files: [EVERY_VALUE] }, 31],
+  ["its defaults", {}, 21],
+  ["every value", { files: [EVERY_VALUE] }, 32],
   ["every value but METRICS_PORT", { files: [EVERY_VALUE], values: WITHOUT_A_METRICS_PORT }, 32],
 ];
 
@@ -108,7 +108,7 @@ describe.skipIf(helm === null)("the chart", () => {
         capabilities: { drop: ["ALL"] },
       });
       expect(pod).toMatchObject({
-        ...{ automountServiceAccountToken: false, serviceAccountName: "prod" },
+        ...{ automountServiceAccountToken: false, serviceAccountName: "default" },
         securityContext: { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } },
       });
     }
@@ -148,6 +148,15 @@ describe.skipIf(helm === null)("the chart", () => {
     const [container] = podOf(all, "api").spec.containers;
     expect(container.ports).toEqual([{ name: "http", containerPort: 9000 }]);
     expect(container.env).toContainEqual({ name: "API_PORT", value: "9000" });
+  });
+
+  test("takes the tag of the image as it is written, and the version of the chart without one", async () => {
+    const imageOf = async (image: object) =>
+      podOf(await rendered({ values: { image } }), "api").spec.containers[0].image;
+    const { appVersion } = Bun.YAML.parse(await Bun.file(`${CHART}/Chart.yaml`).text()) as Manifest;
+    expect(await imageOf({})).toBe(`waybill:${appVersion}`);
+    expect(await imageOf({ tag: "1.2.3" })).toBe("waybill:1.2.3");
+    expect(await imageOf({ tag: 20_261_127 })).toBe("waybill:20261127");
   });
 
   test("passes variables on as texts, however they are written", async () => {
@@ -487,6 +496,33 @@ describe.skipIf(helm === null)("the setup", () => {
 
   test("is no job without a file", async () => {
     expect(ofKind(await rendered(), "Job")).toEqual([]);
+  });
+});
+
+describe.skipIf(helm === null)("the notes after an install", () => {
+  const notesOf = async (values: Readonly<Record<string, unknown>>) => {
+    const command = ["install", "prod", CHART, "--dry-run=client"];
+    const { output } = await runHelm(helm ?? "", command, { namespace: "shop", values });
+    return output.slice(output.indexOf("NOTES:"));
+  };
+
+  test("name what is still missing", async () => {
+    const api = { ingress: { enabled: true, hosts: ["api.example"] } };
+    const setup = { existingSecret: "installation" };
+    const notes = await notesOf({ roles: { api }, autoscaling: { enabled: true }, setup });
+    expect(notes).toContain('the secret "waybill"');
+    expect(notes).toContain("/metrics can be reached from outside");
+    expect(notes).toContain('labels namespace="shop",release="prod". Enable podMonitor');
+    expect(notes).toContain("Set config.PUBLIC_URL");
+    expect(notes).toContain("logs job/prod-setup");
+  });
+
+  test("name nothing that is there", async () => {
+    const roles = { panel: { httpRoute: { enabled: true, parentRefs: [{ name: "public" }] } } };
+    const config = { PUBLIC_URL: "https://panel.shop.example", METRICS_PORT: 9464 };
+    const notes = await notesOf({ roles, config, podMonitor: { enabled: true } });
+    expect(notes).toContain("Waybill");
+    expect(notes).not.toMatch(/metrics can|Enable podMonitor|Set config|port-forward|prod-setup/);
   });
 });
 

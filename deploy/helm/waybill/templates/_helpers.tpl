@@ -23,7 +23,8 @@ namespace={{ .Release.Namespace | quote }},release={{ .Release.Name | quote }}
 {{- end }}
 
 {{- define "waybill.image" -}}
-{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- $tag := .Values.image.tag | default .Chart.AppVersion }}
+{{- .Values.image.repository }}:{{ ternary $tag (toJson $tag) (kindIs "string" $tag) }}
 {{- end }}
 
 {{/* Ingest speaks HTTPS where it has a certificate. */}}
