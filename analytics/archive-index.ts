@@ -5,6 +5,7 @@
 import type { ClickHouseClient } from "@clickhouse/client";
 import { clickhouseErrorType } from "./clickhouse.ts";
 import indexRows from "./schema/archived-index-rows.sql" with { type: "text" };
+import { FILL_LIMIT_SECONDS } from "./time-limits.ts";
 
 export const INDEX_TABLE = "archived_index";
 /** No channel has this number. */
@@ -20,7 +21,7 @@ const SELECT_ROWS = indexRows.slice(indexRows.indexOf("\nSELECT"));
 /** Shipments that one statement adds, within a few seconds. */
 const FILLED_TOGETHER = 250_000;
 /** The server ends a statement before the client gives up on it. What was filled before a crash is filled again, and is no duplicate. */
-const FILL_SETTINGS = "SETTINGS insert_deduplicate = 0, max_execution_time = 50";
+const FILL_SETTINGS = `SETTINGS insert_deduplicate = 0, max_execution_time = ${FILL_LIMIT_SECONDS}`;
 /**
  * A server runs one statement of this id at a time, so emptying the index first ends what a process that crashed or lost its
  * connection has left running: its rows would stand twice. The embedded engine has no ids, and nothing left running either.

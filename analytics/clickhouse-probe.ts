@@ -1,9 +1,7 @@
 /** Checks whether ClickHouse currently accepts writes, independently of the inserts. */
 import type { Config } from "#core/config.ts";
 import { type KeptClickhouse, openBare } from "./clickhouse.ts";
-
-/** Shorter than the wait of a readiness check. */
-const PING_LIMIT_MS = 1_500;
+import { PING_LIMIT_MS } from "./time-limits.ts";
 
 export interface ClickhouseProbe {
   /** Why it does not accept writes; null = it does. */

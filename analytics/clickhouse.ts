@@ -3,6 +3,13 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type ClickHouseClient, type ClickHouseSettings, createClient } from "@clickhouse/client";
 import type { Config } from "#core/config.ts";
+import {
+  QUORUM_LIMIT_MS,
+  READ_LIMIT_SECONDS,
+  REQUEST_LIMIT_MS,
+  SCHEMA_STATEMENT_LIMIT_SECONDS,
+  SURVEY_LIMIT_SECONDS,
+} from "./time-limits.ts";
 
 type Connection = NonNullable<NonNullable<Parameters<typeof createClient>[0]>["connection"]>;
 
@@ -11,9 +18,6 @@ export type Use = "write" | "read" | "survey";
 
 /** A question that needs more than this is a wrong question; writing is bounded by the size of a batch. */
 const READ_MEMORY_BYTES = 512 * 1024 * 1024;
-const READ_LIMIT_SECONDS = 5;
-const SURVEY_LIMIT_SECONDS = 20;
-const REQUEST_LIMIT_MS = { write: 60_000, read: 6_000, survey: 21_000 } as const;
 const CONNECTIONS = { write: 1, read: 8, survey: 4 } as const;
 
 /** Half a million rows of the archive that count no more may be named in a statement. */
@@ -37,9 +41,24 @@ const SETTINGS: Readonly<Record<Use, ClickHouseSettings>> = {
     max_query_size: String(STATEMENT_BYTES),
     // Rows go to the partition of their ship date, which merchants may set to any day.
     max_partitions_per_insert_block: "0",
+    // Deleted rows no longer count, and each replica deletes them by itself: waiting for all of them (2, the default) would wait for
+    // one that is down.
+    lightweight_deletes_sync: "1",
   },
   read: READ,
   survey: { ...READ, max_execution_time: SURVEY_LIMIT_SECONDS },
+};
+
+/** The client's types know fewer values than the servers. */
+const CLUSTER: Readonly<Record<string, string>> = {
+  // Rows are acknowledged upstream once inserted: most replicas must have them, or one that is lost takes them along.
+  insert_quorum: "auto",
+  insert_quorum_timeout: String(QUORUM_LIMIT_MS),
+  // A server that is down runs the statements of the schema when it is back. A version that waits for it all the same goes on after a while.
+  distributed_ddl_output_mode: "null_status_on_timeout_only_active",
+  distributed_ddl_task_timeout: String(SCHEMA_STATEMENT_LIMIT_SECONDS),
+  // A database of the engine Replicated gives all replicas of a table one path by itself, and refuses another (2: it ignores it).
+  database_replicated_allow_replicated_engine_arguments: "2",
 };
 
 /**
@@ -54,17 +73,19 @@ const writtenHere = new Set<string>();
  */
 export async function openClickhouse(config: Config, use: Use): Promise<ClickHouseClient> {
   if (use !== "write" || config.clickhouseUrl !== null) {
-    const settings = { ...SETTINGS[use], ...(use === "write" && quorumOf(config)) };
-    return openBare(config, settings, REQUEST_LIMIT_MS[use], CONNECTIONS[use]);
+    return openBare(config, settingsOf(config, use), REQUEST_LIMIT_MS[use], CONNECTIONS[use]);
   }
   const writer = await openEmbedded(embeddedFolder(config), SETTINGS.write);
   writtenHere.add(embeddedFolder(config));
   return writer;
 }
 
-/** Rows are acknowledged upstream once inserted: most replicas must have them, or one that is lost takes them along. */
-function quorumOf({ clickhouseCluster }: Config): ClickHouseSettings {
-  return clickhouseCluster === null ? {} : { insert_quorum: "auto" };
+export function settingsOf(
+  { clickhouseCluster }: Pick<Config, "clickhouseCluster">,
+  use: Use,
+): ClickHouseSettings {
+  const isOnCluster = use === "write" && clickhouseCluster !== null;
+  return { ...SETTINGS[use], ...(isOnCluster && CLUSTER) };
 }
 
 /** A connection of its own with these settings, for reading. @throws as `openClickhouse` */

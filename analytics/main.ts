@@ -13,6 +13,7 @@ import { type KeptClickhouse, keepClickhouse, openClickhouse } from "./clickhous
 import { openProbe } from "./clickhouse-probe.ts";
 import { startDraining } from "./drain-counts.ts";
 import { startExport } from "./export/start.ts";
+import { schemaTurn } from "./schema-turn.ts";
 import { startArchiving } from "./start-archiving.ts";
 import { attemptsHandler } from "./write-attempts.ts";
 import { auditHandler, startMovingOldAudit } from "./write-audit.ts";
@@ -194,10 +195,15 @@ async function firstOpening({ config, log }: Runtime, store: KeptClickhouse): Pr
   }
 }
 
-async function openWriter({ config, log }: Runtime) {
+async function openWriter({ config, log, redis }: Runtime) {
   const client = await openClickhouse(config, "write");
   try {
-    await applySchema(client, config);
+    await applySchema(client, config, schemaTurn(redis, config), (reason) =>
+      log.warn(
+        { reason },
+        "a server of the ClickHouse cluster lacks tables (docs/analytics.md); the others go on",
+      ),
+    );
     log.info("clickhouse is open");
     return client;
   } catch (error) {

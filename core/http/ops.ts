@@ -30,7 +30,7 @@ import { hashToken } from "#core/secrets.ts";
 const METRICS_KEPT_MS = 1_000;
 const READY_KEPT_MS = 250;
 /** Time in which Redis, and any other dependency, must answer. */
-const READY_LIMIT_MS = 2_000;
+export const READY_LIMIT_MS = 2_000;
 /** Whose token `METRICS_TOKEN` is. */
 const SCRAPER = "scraper";
 const NO_REDIS = "Redis does not answer";

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { applySchema, COLUMNS, FEEDS, TABLES, VIEWS } from "#analytics/apply-schema.ts";
 import { pathsQuery, readClickhouseFacts } from "#analytics/clickhouse-facts.ts";
-import { onCluster } from "#analytics/on-cluster.ts";
+import { KEEPER_PATH, onCluster } from "#analytics/on-cluster.ts";
 import { openTestClickhouse, type TestClickhouse } from "#test/support/clickhouse.ts";
 
 let store: TestClickhouse;
@@ -29,8 +29,12 @@ describe("the statements of the schema", () => {
       expect(clustered).toMatch(/^CREATE TABLE IF NOT EXISTS \w+ ON CLUSTER main /);
       expect(clustered).toMatch(/ENGINE = Replicated(Replacing)?MergeTree/);
       expect(
-        clustered.replace(" ON CLUSTER main", "").replace("ENGINE = Replicated", "ENGINE = "),
+        clustered
+          .replace(" ON CLUSTER main", "")
+          .replace(/ENGINE = Replicated(\w+)\('[^']*', '[^']*'(?:, )?/, "ENGINE = $1(")
+          .replace("MergeTree()", "MergeTree"),
       ).toBe(alone);
+      expect(clustered).toContain(`('${KEEPER_PATH}', '{replica}'`);
     }
   });
 

@@ -1,7 +1,7 @@
 /** The settings of a connection to ClickHouse: for all of its statements, and for no other connection. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { ClickHouseClient } from "@clickhouse/client";
-import { openBare, openClickhouse } from "#analytics/clickhouse.ts";
+import { openBare, openClickhouse, settingsOf } from "#analytics/clickhouse.ts";
 import { openTestClickhouse, type TestClickhouse } from "#test/support/clickhouse.ts";
 import { CLICKHOUSES } from "#test/support/servers.ts";
 
@@ -48,5 +48,39 @@ describe.each([...CLICKHOUSES])("ClickHouse: %s", (kind) => {
     expect(await settingOf(bare, "max_execution_time")).toBe("0");
     expect(await settingOf(store.writer, "max_partitions_per_insert_block")).toBe("0");
     expect(await settingOf(bare, "max_partitions_per_insert_block")).not.toBe("0");
+  });
+});
+
+describe("the settings of a cluster", () => {
+  const config = { clickhouseCluster: "main" };
+
+  test("are known to the engine, which takes their values: a misspelt one would be refused by a server alone", async () => {
+    const store = await openTestClickhouse();
+    try {
+      for (const use of ["write", "read", "survey"] as const) {
+        const settings = Object.entries(settingsOf(config, use));
+        const set = settings.map(([name, value]) => `${name} = '${value}'`).join(", ");
+        await store.writer.command({ query: `SELECT 1 SETTINGS ${set}` });
+        const answer = await store.writer.query({
+          query: "SELECT name FROM system.settings WHERE name IN {names:Array(String)}",
+          query_params: { names: settings.map(([name]) => name) },
+          format: "JSONEachRow",
+        });
+        expect(await answer.json()).toHaveLength(settings.length);
+      }
+    } finally {
+      await store.end();
+    }
+  });
+
+  test("wait for most replicas and never for one that is down", () => {
+    // Asserted as text: an engine without replicas waits for none.
+    expect(settingsOf(config, "write")).toMatchObject({
+      insert_quorum: "auto",
+      lightweight_deletes_sync: "1",
+      distributed_ddl_output_mode: "null_status_on_timeout_only_active",
+    });
+    expect(settingsOf({ clickhouseCluster: null }, "write")).not.toContainKey("insert_quorum");
+    expect(settingsOf(config, "read")).not.toContainKey("insert_quorum");
   });
 });

@@ -15,6 +15,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync, gzipSync } from "node:zlib";
+import { Session } from "chdb";
 import { createChdbConnection } from "chdb/connection";
 import { eventually } from "./eventually.ts";
 import { freePort } from "./free-port.ts";
@@ -40,8 +41,14 @@ export interface ClickhouseServer {
 
 const ADMIN: ServerUser = { name: "waybill", password: "way&bill:1" };
 
+/**
+ * @param configFile of a server in a cluster, which runs `ON CLUSTER` statements by itself, as each server of a cluster does. The embedded
+ * engine has no port for others to fetch rows from, so its replicas take no rows: without a Keeper in this configuration it keeps
+ * replicated tables as plain ones, and with one they are replicas that can be looked at.
+ */
 export async function startClickhouseHttp(
   others: readonly ServerUser[] = [],
+  configFile = "",
 ): Promise<ClickhouseServer> {
   const folder = await mkdtemp(join(tmpdir(), "waybill-clickhouse-http-"));
   const port = await freePort();
@@ -49,7 +56,8 @@ export async function startClickhouseHttp(
 
   async function launch() {
     const users = JSON.stringify([ADMIN, ...others]);
-    const started = Bun.spawn([process.execPath, import.meta.path, folder, String(port), users], {
+    const args = [folder, String(port), users, configFile];
+    const started = Bun.spawn([process.execPath, import.meta.path, ...args], {
       // Standard input is what tells the server that its test has ended.
       stdio: ["pipe", "ignore", "inherit"],
     });
@@ -234,15 +242,34 @@ function answerException(response: ServerResponse, error: unknown): void {
   response.end(`Code: ${code}. DB::Exception: ${message} (${type}) (version 26.7.1.1)\n`);
 }
 
+/** How statements are run that go to every server of a cluster. */
+type Place = "no cluster" | "cluster" | "cluster with Keeper";
+
+async function placeOf(configFile: string): Promise<Place> {
+  if (configFile === "") return "no cluster";
+  const configuration = await Bun.file(configFile).text();
+  return configuration.includes("<zookeeper>") ? "cluster with Keeper" : "cluster";
+}
+
+function asRunAt(place: Place, statement: string): string {
+  if (place === "no cluster" || !/^\s*(?:--.*\n)*(?:CREATE|ALTER)\b/.test(statement))
+    return statement;
+  const own = statement.replace(/ ON CLUSTER '[^']*'/, "");
+  if (place === "cluster with Keeper") return own;
+  return own.replace(/ENGINE = Replicated(\w+)\('[^']*', '[^']*'(?:, )?/, "ENGINE = $1(");
+}
+
 async function answer(
   folder: string,
+  place: Place,
   users: readonly ServerUser[],
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
   if (request.url === "/ping") return void response.end("Ok.\n");
   try {
-    const asked = await understand(request, users);
+    const understood = await understand(request, users);
+    const asked = { ...understood, statement: asRunAt(place, understood.statement) };
     const from = performance.now();
     const result = await execute(folder, asked);
     const written = /FORMAT JSONEachRow\n/.test(asked.statement)
@@ -269,12 +296,14 @@ async function answer(
 }
 
 if (import.meta.main) {
-  const [folder = "", port = "", users = "[]"] = Bun.argv.slice(2);
+  const [folder = "", port = "", users = "[]", configFile = ""] = Bun.argv.slice(2);
   const known = JSON.parse(users) as ServerUser[];
-  // Keeps the folder open between requests.
-  await createChdbConnection({ path: folder }).ping({ select: true });
+  const place = await placeOf(configFile);
+  // Keeps the folder open between requests, which then have its configuration too.
+  const connectionArgs = configFile === "" ? [] : [`--config-file=${configFile}`];
+  new Session(folder, { connectionArgs }).query("SELECT 1");
   const server = createServer({ maxHeaderSize: HEADER_LIMIT_BYTES }, (request, response) => {
-    void answer(folder, known, request, response);
+    void answer(folder, place, known, request, response);
   });
   server.listen(Number(port), "127.0.0.1");
   process.stdin.on("end", () => process.exit(0)).resume();

@@ -45,6 +45,8 @@ export const EXPORT_LOCK_KEY = "waybill:export-lock";
 export const ERASED_MAILS_KEY = "waybill:erased-mails";
 /** Hash: since when something that was erased is in the append-only file, and a name of the latest erasure. */
 export const FILE_REWRITE_KEY = "waybill:file-rewrite";
+/** String: which process changes the tables of ClickHouse. */
+export const SCHEMA_LOCK_KEY = "waybill:clickhouse-schema-lock";
 /** String: which process moves shipments to the archive. */
 export const ARCHIVER_LOCK_KEY = "waybill:archiver-lock";
 /** Hash: what the latest complete round of it left (`archive-status.ts`). */

@@ -1,0 +1,32 @@
+/**
+ * How long each side waits when ClickHouse is asked. Whoever waits for another gives it more time than it takes at most: a client that
+ * gave up first would not know what became of its statement, which goes on running, and would send it again beside it
+ * (`test/unit/clickhouse-time-limits.test.ts` compares them).
+ */
+
+/** A client's wait for an answer, by what it is used for. */
+export const REQUEST_LIMIT_MS = { write: 60_000, read: 6_000, survey: 21_000 } as const;
+
+/** The server's own limits of a question (`max_execution_time`). */
+export const READ_LIMIT_SECONDS = 5;
+export const SURVEY_LIMIT_SECONDS = 20;
+
+/** An insert waits so long for most replicas to have its rows (`insert_quorum_timeout`; 10 minutes by default). */
+export const QUORUM_LIMIT_MS = 40_000;
+/** A statement of the schema waits so long for the other servers of the cluster (`distributed_ddl_task_timeout`; 3 minutes by default). */
+export const SCHEMA_STATEMENT_LIMIT_SECONDS = 20;
+/** One statement that fills the index of the archive. */
+export const FILL_LIMIT_SECONDS = 50;
+
+/** Others that would change the schema are kept out for so long where the process that does dies. */
+export const SCHEMA_LEASE_MS = 30_000;
+/** A process waits so long for its turn, and then tries again: it may have been told to stop. */
+export const SCHEMA_WAIT_MS = 5_000;
+/** A cluster that refused a statement is not sent it again before. */
+export const SCHEMA_RETRY_MS = 30_000;
+
+/** A replica that lacks an archived row gets so long to fetch it before it is asked once more: fetches take some 0.1 s. */
+export const CATCH_UP_MS = 500;
+
+/** Of the question whether a server answers, which a readiness check waits for. */
+export const PING_LIMIT_MS = 1_500;
