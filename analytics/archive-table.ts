@@ -9,6 +9,7 @@ import type { ArchivedShipment } from "#core/redis/shipments/restore-shipments.t
 import type { Vault } from "#core/secrets.ts";
 import { INDEX_TABLE } from "./archive-index.ts";
 import { ARCHIVED_SHIPMENTS, openParts, type StoredParts } from "./archive-rows.ts";
+import { clickhouseErrorType } from "./clickhouse.ts";
 import { isRefusal } from "./insert-rows.ts";
 import type { Row } from "./rows.ts";
 
@@ -115,6 +116,24 @@ export async function readRows(
     format: "JSONEachRow",
   });
   return answer.json<SealedRow>();
+}
+
+/** Whether the replica that answers has all rows that were inserted by now; unknown if it is none, or may not be asked. */
+export type Progress = "in step" | "behind" | "unknown";
+
+export async function readProgress(clickhouse: ClickHouseClient): Promise<Progress> {
+  const query = `SELECT is_readonly = 0 AND is_session_expired = 0 AND inserts_in_queue = 0
+            AND (log_pointer > log_max_index OR log_max_index = 0) AS isInStep
+          FROM system.replicas WHERE database = currentDatabase() AND table = '${TABLE}'`;
+  try {
+    const answer = await clickhouse.query({ query, format: "JSONEachRow" });
+    const [row] = await answer.json<{ isInStep: number }>();
+    if (!row) return "unknown";
+    return Number(row.isInStep) === 1 ? "in step" : "behind";
+  } catch (error) {
+    if (clickhouseErrorType(error) === "ACCESS_DENIED") return "unknown";
+    throw error;
+  }
 }
 
 /** Rows looked at by one question for those from the future: some 10 MB of times. */

@@ -6,8 +6,16 @@ import { Problem } from "#core/problem.ts";
 import type { SearchableArchive } from "#core/redis/search/archive-search.ts";
 import type { Vault } from "#core/secrets.ts";
 import { countHits, readHits, readMarks } from "./archive-questions.ts";
-import { openRow, readAhead, readBytes, readRows } from "./archive-table.ts";
+import {
+  openRow,
+  readAhead,
+  readBytes,
+  readProgress,
+  readRows,
+  type SealedRow,
+} from "./archive-table.ts";
 import { clickhouseErrorType, keepClickhouse, openClickhouse } from "./clickhouse.ts";
+import { CATCH_UP_MS } from "./time-limits.ts";
 
 /** Questions of one process that wait for their answers; one more is refused at once. */
 export const ARCHIVE_WAITING = 200;
@@ -40,9 +48,33 @@ export function openArchive(
     }
   }
 
+  /**
+   * What a replica lacked a moment ago: a proxy may have moved on to one that has not fetched the latest rows yet. Asked for once more.
+   * @throws {Problem} 503 where rows are missing and the replica is known to be behind the others
+   */
+  async function readLate(
+    found: readonly SealedRow[],
+    ids: readonly number[],
+    channelIds: readonly number[],
+  ): Promise<SealedRow[]> {
+    const present = new Set(found.map(({ id }) => Number(id)));
+    const missing = ids.filter((id) => !present.has(id));
+    if (missing.length === 0) return [];
+    let progress = await ask(readProgress);
+    if (progress !== "in step") {
+      await Bun.sleep(CATCH_UP_MS);
+      progress = await ask(readProgress);
+    }
+    const late = await ask((client) => readRows(client, missing, channelIds));
+    const isWhole = new Set(late.map(({ id }) => id)).size === missing.length;
+    if (!isWhole && progress === "behind") throw unavailable();
+    return late;
+  }
+
   return {
     async read(ids, channelIds, onDamaged) {
       const rows = await ask((client) => readRows(client, ids, channelIds));
+      if (config.clickhouseCluster !== null) rows.push(...(await readLate(rows, ids, channelIds)));
       return rows.flatMap((row) => {
         try {
           return [openRow(vault, row)];

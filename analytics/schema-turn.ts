@@ -7,7 +7,7 @@ import type { InTurn } from "./apply-schema.ts";
 import { clickhouseErrorType } from "./clickhouse.ts";
 import { SCHEMA_LEASE_MS, SCHEMA_RETRY_MS, SCHEMA_WAIT_MS } from "./time-limits.ts";
 
-const TERMS = { leaseMs: SCHEMA_LEASE_MS, waitLimitMs: SCHEMA_WAIT_MS };
+const TURN = { leaseMs: SCHEMA_LEASE_MS, waitLimitMs: SCHEMA_WAIT_MS };
 
 /**
  * A cluster keeps each statement until all of its servers have run it, so one that is refused is not sent again at once.
@@ -15,7 +15,7 @@ const TERMS = { leaseMs: SCHEMA_LEASE_MS, waitLimitMs: SCHEMA_WAIT_MS };
  */
 export function schemaTurn(redis: Redis, { clickhouseCluster }: Config): InTurn {
   return async (work) => {
-    const lock = await takeLock(redis, SCHEMA_LOCK_KEY, TERMS);
+    const lock = await takeLock(redis, SCHEMA_LOCK_KEY, TURN);
     if (!lock)
       throw new Error("another process changes its tables, or was refused to a moment ago");
     try {

@@ -100,16 +100,22 @@ function examineClickhouse(facts: ClickhouseFacts | null): Finding[] {
   ];
 }
 
+/** In the path of a table that an earlier version made: whoever makes it again without this path makes another table. */
+const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/;
+
 /** Replicas share their rows by their path in Keeper alone. */
-function examinePaths(tables: readonly TablePaths[] | "hidden"): Finding {
+export function examinePaths(tables: readonly TablePaths[] | "hidden"): Finding {
   const isHidden = tables === "hidden";
+  const named = isHidden ? [] : tables.filter(({ paths }) => paths.some((path) => UUID.test(path)));
+  const byUuid = named.map(({ table }) => table).join(", ");
   const split = isHidden ? [] : tables.filter(({ paths }) => paths.length > 1);
   return finding("clickhouse-paths", {
     check: "The replicas of a table share one path in Keeper",
     ok: !isHidden && split.length === 0,
     found: isHidden
       ? UNKNOWN
-      : split.map(({ table, paths }) => `${table}: ${paths.join(", ")}`).join("; ") || "yes",
+      : split.map(({ table, paths }) => `${table}: ${paths.join(", ")}`).join("; ") ||
+        (byUuid === "" ? "yes" : `yes; by a UUID, from an earlier version: ${byUuid}`),
     wanted: "one path for each table, on every server",
     advice: isHidden
       ? "Name the cluster as system.clusters does in CLICKHOUSE_CLUSTER, and grant our user REMOTE and SELECT on system.replicas."

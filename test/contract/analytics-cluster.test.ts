@@ -1,9 +1,13 @@
 /** `CLICKHOUSE_CLUSTER`: the schema for replicas, as far as one engine without a cluster can tell. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { createClient } from "@clickhouse/client";
 import { applySchema, COLUMNS, FEEDS, TABLES, VIEWS } from "#analytics/apply-schema.ts";
 import { pathsQuery, readClickhouseFacts } from "#analytics/clickhouse-facts.ts";
 import { KEEPER_PATH, onCluster } from "#analytics/on-cluster.ts";
+import { examinePaths } from "#core/store-doctor.ts";
 import { openTestClickhouse, type TestClickhouse } from "#test/support/clickhouse.ts";
+import { startClickhouseHttp } from "#test/support/clickhouse-http.ts";
 
 let store: TestClickhouse;
 
@@ -102,4 +106,54 @@ test("the settings doctor asks all replicas for the paths of our tables in Keepe
   const options = { ...store.config, clickhouseCluster: "main" };
   expect((await readClickhouseFacts(store.writer, options)).paths).toBe("hidden");
   expect((await readClickhouseFacts(store.writer, store.config)).paths).toBeNull();
+});
+
+describe("the example of a cluster", () => {
+  test("has three replicas and a Keeper beside each, as most of three may be two", async () => {
+    const folder = join(import.meta.dir, "../../deploy/clickhouse");
+    const configFile = join(folder, "cluster.xml");
+    const server = await startClickhouseHttp([], configFile);
+    const client = createClient({ url: server.address });
+    const names = ["clickhouse-1", "clickhouse-2", "clickhouse-3"];
+    try {
+      const answer = await client.query({
+        query: "SELECT host_name FROM system.clusters WHERE cluster = 'waybill' ORDER BY host_name",
+        format: "JSONEachRow",
+      });
+      expect(await answer.json()).toEqual(names.map((host_name) => ({ host_name })));
+    } finally {
+      await client.close();
+      await server.stop();
+    }
+    // As text: the engine in the tests has no network to look for a Keeper in.
+    const [cluster, keeper] = await Promise.all(
+      ["cluster.xml", "keeper.xml"].map((name) => Bun.file(join(folder, name)).text()),
+    );
+    const hosts = (text = "", tag: string) =>
+      [...text.matchAll(new RegExp(`<${tag}>(clickhouse-\\d)</${tag}>`, "g"))].map(
+        ([, host]) => host,
+      );
+    const keepers = cluster?.slice(cluster.indexOf("<zookeeper>"));
+    expect(hosts(keepers, "host")).toEqual(names);
+    expect(hosts(keeper, "hostname")).toEqual(names);
+    const compose = await Bun.file(join(import.meta.dir, "../../compose.cluster.yaml")).text();
+    for (const [at, name] of names.entries()) {
+      expect(compose).toContain(
+        `hostname: ${name}\n    environment: {<<: *clickhouse-user, KEEPER_ID: "${at + 1}"}`,
+      );
+    }
+  });
+});
+
+test("the settings doctor names tables whose path in Keeper has a UUID, and finds fault with several paths alone", () => {
+  const uuid = "/clickhouse/tables/7d53db47-1c9e-4d2f-9c8b-3b1e5a3c0001/1";
+  const own = "/clickhouse/tables/waybill/attempts";
+  const tables = [
+    { table: "attempts", paths: [own], replicas: 3 },
+    { table: "events", paths: [uuid], replicas: 3 },
+  ];
+  const found = "yes; by a UUID, from an earlier version: events";
+  expect(examinePaths(tables)).toMatchObject({ ok: true, found });
+  const split = [{ table: "events", paths: [own, uuid], replicas: 3 }];
+  expect(examinePaths(split)).toMatchObject({ ok: false, found: `events: ${own}, ${uuid}` });
 });

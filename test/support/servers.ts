@@ -128,7 +128,7 @@ export async function startTestClickhouse(kind: ClickhouseKind): Promise<TestCli
 }
 
 async function startClickhouseContainer(): Promise<TestClickhouseServer> {
-  const container = await new GenericContainer("clickhouse/clickhouse-server:25.8")
+  const container = await new GenericContainer("clickhouse/clickhouse-server:26.7")
     .withEnvironment({
       CLICKHOUSE_USER: "waybill",
       CLICKHOUSE_PASSWORD: "waybill",
