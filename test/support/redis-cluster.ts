@@ -54,6 +54,8 @@ export interface TestCluster {
    * @returns how many slots were moved
    */
   readonly moveSlots: (way: "away" | "back") => Promise<number>;
+  /** A master without slots joins, and a replica of it. @returns `host:port` of the master */
+  readonly addShard: () => Promise<string>;
   /** The keys of a hash tag. */
   readonly keysOf: (tag: string) => Promise<string[]>;
   /** Moves the slot of a hash tag to another master, and does some work when these keys have gone and no others. */
@@ -128,6 +130,7 @@ export async function startTestCluster(): Promise<TestCluster> {
     },
     everywhere,
     moveSlots: (way) => moveSlots(nodes, way),
+    addShard: () => addShard(nodes, folder),
     async keysOf(tag) {
       const { owner, slot } = await placeOf(masters, tag);
       return keysIn(owner, slot, ALL_KEYS);
@@ -142,9 +145,7 @@ export async function startTestCluster(): Promise<TestCluster> {
       await move.end();
       await agreeOnSlots(nodes);
     },
-    async state() {
-      return (await Promise.all(nodes.map((node) => node.state()))).join("\n");
-    },
+    state: async () => (await Promise.all(nodes.map((node) => node.state()))).join("\n"),
     async stop() {
       for (const node of nodes) {
         node.close();
@@ -153,6 +154,20 @@ export async function startTestCluster(): Promise<TestCluster> {
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+async function addShard(nodes: Node[], folder: string): Promise<string> {
+  const [master, replica] = [await startNode(folder), await startNode(folder)];
+  nodes.push(master, replica);
+  for (const [at, { send }] of [master, replica].entries()) {
+    await send("CONFIG", "SET", "cluster-node-timeout", String(NODE_TIMEOUT_MS.steady));
+    await send("CONFIG", "SET", "cluster-require-full-coverage", "no");
+    await send("CLUSTER", "SET-CONFIG-EPOCH", String(NEW_EPOCH + nodes.length + at));
+  }
+  await joinTogether(nodes);
+  await follow(replica, master);
+  await Promise.all(nodes.map(isServing));
+  return `127.0.0.1:${master.port}`;
 }
 
 /** Makes a cluster of nodes that do not know each other. */
@@ -315,6 +330,8 @@ async function startNode(parent: string): Promise<Node> {
   };
 }
 
+/** Above the epochs of the nodes that were there before. */
+const NEW_EPOCH = 1_000;
 /** A slot is moved in so many parts, so far apart: calls meet it half moved. */
 const PARTS_OF_SLOT = 12;
 const PART_GAP_MS = 25;

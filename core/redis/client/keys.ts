@@ -34,6 +34,8 @@ export const lockQueueKeys = (lockKey: string) => {
 /** Hash: the version of this layout (`layout.ts`). */
 export const LAYOUT_KEY = "waybill:layout";
 export const LAYOUT_LOCK_KEY = "waybill:layout-lock";
+/** String: who is moving slots (`start/slots`). */
+export const SLOTS_LOCK_KEY = "waybill:slots-lock";
 /** Hash by the tag of a partition: scripts that processes ran on it in a day (since 1970) of their clocks. */
 export const partitionCallsKey = (day: number) => `waybill:partition-calls:${day}`;
 /** List: ids of the backups asked for; string: what came of one (JSON). */

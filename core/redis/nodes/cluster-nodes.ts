@@ -84,6 +84,8 @@ export interface Links {
   readonly links: readonly Link[];
   /** Nodes that do not accept a connection. */
   readonly silent: readonly ClusterNode[];
+  /** By which a node logs in at another one, as `MIGRATE` takes it. */
+  readonly credentials: readonly string[];
   readonly close: () => void;
 }
 
@@ -112,10 +114,17 @@ export async function linkNodes(redis: Redis, limitMs: number): Promise<Links> {
   return {
     links: links.toSorted((a, b) => order(a.node) - order(b.node)),
     silent,
+    credentials: credentialsOf(redis),
     close() {
       for (const client of clients) client.destroy();
     },
   };
+}
+
+function credentialsOf(redis: Redis): string[] {
+  const { username, password } = mastersOf(redis)[0]?.options ?? {};
+  if (!password) return [];
+  return username ? ["AUTH2", username, password] : ["AUTH", password];
 }
 
 /** @throws when no master answers, or there is no cluster */
