@@ -15,8 +15,8 @@ import { ConfigMap, Service, ServiceAccount } from "kubernetes-models/v1";
 import { outcomeOf, startCommand } from "./command.ts";
 import type { Manifest } from "./helm.ts";
 
-/** Each with the module that has its type. */
-const KINDS = {
+/** The kinds that the chart makes, each with the module that has its type. */
+export const KINDS = {
   ConfigMap: [ConfigMap, "kubernetes-models/v1"],
   Deployment: [Deployment, "kubernetes-models/apps/v1"],
   HTTPRoute: [HTTPRoute, "@kubernetes-models/gateway-api/gateway.networking.k8s.io/v1"],
