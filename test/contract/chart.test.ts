@@ -146,6 +146,13 @@ describe.skipIf(helm === null)("the chart", () => {
     expect(policies.map(({ spec }) => spec.podSelector.matchLabels)).toEqual(labels);
   });
 
+  test("no service of the namespace sets a variable of ours, such as API_PORT", async () => {
+    const all = await rendered({ values: { setup: { existingSecret: "installation" } } });
+    const pods = [...ofKind(all, "Deployment"), ...ofKind(all, "Job")];
+    expect(pods.length).toBe(6);
+    for (const { spec } of pods) expect(spec.template.spec.enableServiceLinks).toBe(false);
+  });
+
   test("gives each role the port that it listens on, and tells it another one", async () => {
     const { roles } = Bun.YAML.parse(await Bun.file(`${CHART}/values.yaml`).text()) as Manifest;
     const found = Object.entries<Manifest>(roles).map(([role, { port }]) => [role, port]);
