@@ -10,6 +10,7 @@ const VERY_LATE_SECONDS = 600;
 const OVERDUE_SECONDS = 300;
 /** A difference of the ledger that stays for so long is none of what is under way. */
 const LEDGER_MS = 60_000;
+const AWAY_DOCS = "operations.md#when-the-store-is-unavailable";
 const WEBHOOK_DOCS = "webhooks.md#for-operators";
 
 /** The gravest first. */
@@ -22,10 +23,25 @@ export function alarmsOf(overview: Omit<Overview, "alarms">): Finding[] {
       code: "CLICKHOUSE_UNAVAILABLE",
       severity: "critical",
       text,
-      docs: "operations.md#when-the-store-is-unavailable",
+      docs: AWAY_DOCS,
     });
   }
-  if (Object.values(ledger.difference).some((difference) => difference !== 0)) {
+  const { away, replicasMissing } = stores.redis;
+  if (away.length > 0) {
+    const text = `A part of Redis is away: ${away.join(", ")}. What needs it is refused, and its figures are missing here.`;
+    found.push({ code: "REDIS_PART_AWAY", severity: "critical", text, docs: AWAY_DOCS });
+  }
+  if (replicasMissing.length > 0) {
+    const nodes = replicasMissing.map((one) => `${one.node} ${one.replicas}/${one.wanted}`);
+    const text = `Masters of Redis without their replicas: ${nodes.join(", ")}.`;
+    found.push({
+      code: "REPLICAS_MISSING",
+      severity: "critical",
+      text,
+      docs: "operations.md#replicas",
+    });
+  }
+  if (Object.values(ledger.difference ?? {}).some((difference) => difference !== 0)) {
     const text = "The ledger does not balance.";
     found.push({
       code: "LEDGER_DIFFERENCE",

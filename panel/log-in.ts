@@ -2,6 +2,7 @@
 import { totpStepOf } from "#core/domain/accounts/totp.ts";
 import { verifyPassword } from "#core/passwords.ts";
 import { Problem } from "#core/problem.ts";
+import { isPartAway } from "#core/redis/client/part-away.ts";
 import { accountOfAddress, addressIdOf, isUsable, useCode } from "#core/redis/config/accounts.ts";
 import type { AccountEntity } from "#core/redis/config/entities.ts";
 import { openSession, SESSION_MS } from "#core/redis/config/sessions.ts";
@@ -24,21 +25,38 @@ type Server = Bun.Server<unknown> | null;
 
 /**
  * All visitors behind a proxy would share its address, so a trusted proxy's `X-Forwarded-For` counts.
- * @returns the network that the request comes from
  * @throws {Problem} 403 from a page of another site, 429
  */
 export async function admitLogin(
   deps: PanelDeps,
   request: Request,
   server: Server,
-): Promise<string> {
+): Promise<Admitted> {
   refuseOtherSites(deps, request);
   const { redis, live } = deps;
   await live.followTestClock();
   const network = networkOf(deps, request, server);
-  const verdict = await takeCourierRate(redis, `login ${network}`, LOGIN_RATE, live.now());
-  if (verdict.allowed) return network;
+  const taking = takeCourierRate(redis, `login ${network}`, LOGIN_RATE, live.now());
+  const verdict = await taking.catch((error) => {
+    if (!isPartAway(error, redis)) throw error;
+    return { error };
+  });
+  if ("error" in verdict) return { network, uncounted: verdict.error };
+  if (verdict.allowed) return { network, uncounted: null };
   throw tooMany(verdict.retryAfterMs);
+}
+
+/** @returns the network of a request that was counted @throws why it could not be */
+export function countedNetwork({ network, uncounted }: Admitted): string {
+  if (uncounted !== null) throw uncounted;
+  return network;
+}
+
+export interface Admitted {
+  /** That the request comes from. */
+  readonly network: string;
+  /** Why the request could not be counted: only the right token of the operator, who has to mend the store, is taken. */
+  readonly uncounted: unknown;
 }
 
 /** @throws {Problem} 403: another site must neither log our visitors in nor out */
@@ -51,8 +69,12 @@ export function refuseOtherSites(deps: PanelDeps, request: Request): void {
  * @returns the cookie of the operator of `PANEL_TOKEN`
  * @throws {Problem} 401
  */
-export async function logInByToken(deps: PanelDeps, token: string): Promise<string> {
-  if (!isOperatorToken(deps, token)) throw unknownOperator();
+export async function logInByToken(
+  deps: PanelDeps,
+  { uncounted }: Admitted,
+  token: string,
+): Promise<string> {
+  if (!isOperatorToken(deps, token)) throw uncounted ?? unknownOperator();
   const session = { credential: operatorCredential(deps), accountId: null };
   return newCookie(deps, await openSession(deps.redis, session, deps.live.now()));
 }
@@ -70,9 +92,10 @@ export interface PasswordLogin {
  */
 export async function logInByPassword(
   deps: PanelDeps,
-  network: string,
+  admitted: Admitted,
   { email, password, code }: PasswordLogin,
 ): Promise<string> {
+  const network = countedNetwork(admitted);
   const account = await accountOfAddress(deps.redis, email);
   const usable = account && isUsable(account) ? account : null;
   const isRight = await verifyPassword(password, usable?.passwordHash ?? "");

@@ -52,9 +52,16 @@ export const Overview = Type.Object({
       delivered: Type.Integer(),
       failed: Type.Integer(),
       pending: Type.Integer({ description: "deliveries on their way" }),
-      difference: Type.Object(
-        { received: Type.Integer(), applied: Type.Integer(), webhooks: Type.Integer() },
-        { description: "what does not add up: 0 at rest" },
+      difference: Type.Union(
+        [
+          Type.Object({
+            received: Type.Integer(),
+            applied: Type.Integer(),
+            webhooks: Type.Integer(),
+          }),
+          Type.Null(),
+        ],
+        { description: "what does not add up: 0 at rest; null = something is missing" },
       ),
       couriers: Type.Array(Type.Object({ courier: Type.String(), ...outcomes })),
     },
@@ -79,9 +86,22 @@ export const Overview = Type.Object({
     failingEndpoints: Type.Integer({ description: "endpoints without success since a failure" }),
   }),
   alarms: Type.Array(Alarm, { description: "what somebody should look at, the gravest first" }),
-  numberConflicts: Type.Integer({ description: "listed by GET /panel/api/number-conflicts" }),
+  numberConflicts: Type.Union([Type.Integer(), Type.Null()], {
+    description: "listed by GET /panel/api/number-conflicts; null = missing",
+  }),
+  missing: Type.Array(Type.String(), {
+    description:
+      "partitions, and keys, whose part of a Redis Cluster is away: the other figures are of what is there",
+  }),
   stores: Type.Object({
-    redis: Type.Object({ ready: Type.Boolean() }),
+    redis: Type.Object({
+      ready: Type.Boolean(),
+      away: Type.Array(Type.String(), { description: "masters that do not answer, as host:port" }),
+      replicasMissing: Type.Array(
+        Type.Object({ node: Type.String(), replicas: Type.Integer(), wanted: Type.Integer() }),
+        { description: "masters with fewer replicas than REDIS_WAIT_REPLICAS asks for" },
+      ),
+    }),
     clickhouse: Type.Object({
       ready: Type.Boolean(),
       behindSeconds: Type.Number({ description: "age of the oldest change not yet written" }),
@@ -101,7 +121,10 @@ export const Overview = Type.Object({
         }),
         Type.Null(),
       ],
-      { description: "as of the archiver's latest complete round; null = there was none" },
+      {
+        description:
+          "as of the archiver's latest complete round; null = there was none, or it is missing",
+      },
     ),
   }),
 });

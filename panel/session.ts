@@ -84,9 +84,9 @@ export function sessionRoutes(deps: PanelDeps) {
 
 async function logInByForm(deps: PanelDeps, request: Request, server: Server) {
   try {
-    await admitLogin(deps, request, server);
+    const admitted = await admitLogin(deps, request, server);
     const token = new URLSearchParams(await readForm(request)).get("token") ?? "";
-    return seeOther(FIRST_PAGE, await logInByToken(deps, token));
+    return seeOther(FIRST_PAGE, await logInByToken(deps, admitted, token));
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
     if (error.status === 429) return loginPage(429, "Too many tries. Wait a minute.");
@@ -96,15 +96,15 @@ async function logInByForm(deps: PanelDeps, request: Request, server: Server) {
 }
 
 async function logInByCall(deps: PanelDeps, request: Request, server: Server) {
-  const network = await admitLogin(deps, request, server);
+  const admitted = await admitLogin(deps, request, server);
   const credentials = await readJson(request, LOGIN_LIMIT_BYTES);
   if (!checker.check(credentials)) {
     throw new Problem(422, "INVALID_BODY", "Send either a token, or an email and a password.");
   }
   const cookie =
     "token" in credentials
-      ? await logInByToken(deps, credentials.token)
-      : await logInByPassword(deps, network, credentials);
+      ? await logInByToken(deps, admitted, credentials.token)
+      : await logInByPassword(deps, admitted, credentials);
   return noContent(cookie);
 }
 

@@ -138,7 +138,8 @@ function metricsOf(redis: Redis): () => Promise<string> {
 
 /** While Redis is unavailable its last known metrics are repeated, with current ones of the process itself. */
 async function measureLags(redis: Redis): Promise<void> {
-  const lags = await readLags(redis).catch(() => []);
+  // On a cluster, of the partitions in reach.
+  const lags = await readLags(redis, new Set()).catch(() => []);
   for (const { log, group, entries, seconds } of lags) {
     groupLag.set({ log, group }, entries);
     groupLagSeconds.set({ log, group }, seconds);

@@ -23,7 +23,7 @@ import { mailLink } from "#panel/account-links.ts";
 import { accountView, KindSchema, personName, RoleSchema } from "#panel/account-view.ts";
 import { tenantOf } from "#panel/caller.ts";
 import { jsonBody, readChecked } from "#panel/checked-body.ts";
-import { admitLogin, logInAccount, requireCode } from "#panel/log-in.ts";
+import { admitLogin, countedNetwork, logInAccount, requireCode } from "#panel/log-in.ts";
 import { LOGIN_LIMIT_BYTES, noContent } from "#panel/session.ts";
 import { refuseFaults } from "#panel/webhook-access.ts";
 
@@ -77,7 +77,7 @@ export function invitationRoutes(runtime: Runtime, mailer: Mailer) {
     .post(
       "/panel/api/invitations/:token",
       async ({ params, request, server }) => {
-        const network = await admitLogin(runtime, request, server);
+        const network = countedNetwork(await admitLogin(runtime, request, server));
         return noContent(await accept(runtime, network, params.token, request));
       },
       {
@@ -106,7 +106,7 @@ export function invitationRoutes(runtime: Runtime, mailer: Mailer) {
     .post(
       "/panel/api/password-reset",
       async ({ request, server }) => {
-        await admitLogin(runtime, request, server);
+        countedNetwork(await admitLogin(runtime, request, server));
         const { email } = await readChecked(request, resetChecker, LOGIN_LIMIT_BYTES);
         // Not awaited: how long it takes would tell whether there is such an account.
         void mailReset(runtime, mailer, email).catch((error: Error) => {

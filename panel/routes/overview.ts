@@ -2,6 +2,9 @@
 import { Type } from "@sinclair/typebox";
 import type { Benchmarks } from "#analytics/benchmarks.ts";
 import { mayAnswer } from "#core/http/openapi/operation.ts";
+import { ARCHIVER_STATUS_KEY, NUMBER_CONFLICT_KEYS } from "#core/redis/client/keys.ts";
+import { type Missing, orMissing } from "#core/redis/client/part-away.ts";
+import { readMasters } from "#core/redis/client/replicas.ts";
 import { countConflicts } from "#core/redis/intake/number-conflicts.ts";
 import { readDone, readLags } from "#core/redis/log/streams.ts";
 import { readArchiveProgress, readArchiveStatus } from "#core/redis/shipments/archive-status.ts";
@@ -24,6 +27,8 @@ interface Sample {
   readonly ledger: Ledger;
   /** Entries done, by log and group. */
   readonly done: ReadonlyMap<string, number>;
+  /** Of a whole reading: none. */
+  readonly missing: Missing;
 }
 
 /** An event of the stream: OpenAPI 3.1 has no words for the whole of it. */
@@ -42,13 +47,19 @@ export function overviewRoute(runtime: Runtime, benchmarks: Benchmarks) {
   const alarmsSince = rememberAlarms();
 
   async function takeSample(): Promise<Sample> {
-    const [ledger, done] = await Promise.all([readLedger(redis), readDone(redis)]);
-    return { atMs: Date.now(), ledger, done };
+    const missing: Missing = new Set();
+    const [ledger, done] = await Promise.all([
+      readLedger(redis, missing),
+      readDone(redis, missing),
+    ]);
+    return { atMs: Date.now(), ledger, done, missing };
   }
 
   async function overview(): Promise<Overview> {
     const now = await takeSample();
-    const reading = await readOverview(runtime, benchmarks, samples[0] ?? now, now);
+    // A count can only be compared with one of the same partitions.
+    const from = samples.find(({ missing }) => Bun.deepEquals(missing, now.missing));
+    const reading = await readOverview(runtime, benchmarks, from ?? now, now);
     return { ...reading, alarms: alarmsSince(alarmsOf(reading), runtime.live.now()) };
   }
 
@@ -95,18 +106,21 @@ async function readOverview(
   from: Sample,
   now: Sample,
 ): Promise<Omit<Overview, "alarms">> {
+  const missing: Missing = new Set(now.missing);
+  const or = <T>(key: string, otherwise: T) => orMissing(redis, missing, key, otherwise);
   const [ledger, lags, queues, conflicts, clickhouse, overdueMs, failing, archive, progress] =
     await Promise.all([
-      readBalance(redis, live.configuration()),
-      readLags(redis),
-      readQueueDepths(redis),
-      countConflicts(redis),
+      readBalance(redis, live.configuration(), missing),
+      readLags(redis, missing),
+      readQueueDepths(redis, missing),
+      countConflicts(redis).catch(or(NUMBER_CONFLICT_KEYS.byTime, null)),
       benchmarks.ready(),
-      longestOverdueMs(redis, live.now()),
-      readFailing(redis, Number.MAX_SAFE_INTEGER),
-      readArchiveStatus(redis),
-      readArchiveProgress(redis),
+      longestOverdueMs(redis, live.now(), missing),
+      readFailing(redis, Number.MAX_SAFE_INTEGER, missing),
+      readArchiveStatus(redis).catch(or(ARCHIVER_STATUS_KEY, null)),
+      readArchiveProgress(redis).catch(or(ARCHIVER_STATUS_KEY, { backlog: 0 })),
     ]);
+  const masters = await readMasters(redis);
   const behindSeconds = lags.find(({ group }) => group === "analytics")?.seconds ?? 0;
   const overSeconds = (now.atMs - from.atMs) / 1000;
   const perSecond = (count: (sample: Sample) => number) =>
@@ -120,7 +134,10 @@ async function readOverview(
       appliedPerSecond: perSecond((one) => one.ledger.applied),
       overSeconds,
     },
-    ledger: { ...ledger, notSent: { ...ledger.notSent }, couriers: [...ledger.couriers] },
+    ledger: {
+      ...{ ...ledger, notSent: { ...ledger.notSent }, couriers: [...ledger.couriers] },
+      difference: missing.size === 0 ? ledger.difference : null,
+    },
     lag: lags.map((lag) => ({ ...lag, perSecond: doneOf(lag) })),
     queues,
     webhooks: {
@@ -130,8 +147,9 @@ async function readOverview(
       failingEndpoints: failing.length,
     },
     numberConflicts: conflicts,
+    missing: [...missing].toSorted(),
     stores: {
-      redis: { ready: redis.isReady },
+      redis: { ready: redis.isReady && masters.away.length === 0, ...masters },
       clickhouse: { ready: clickhouse, behindSeconds },
       archive: archive && {
         shipments: archive.archived,

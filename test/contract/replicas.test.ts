@@ -120,7 +120,8 @@ test("REDIS_WAIT_STRICT=1 refuses to write to a master whose replica has gone, u
     expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
   }
   expect(await missing()).toBe(1);
-  const reason = "Redis is unavailable: too few replicas have confirmed a write";
+  const reason =
+    "Redis: a master has 0 of the 1 replicas that REDIS_WAIT_REPLICAS asks for (REDIS_WAIT_STRICT)";
   await eventually(async () => {
     const answer = await fetch(`${url}/readyz`);
     return answer.status === 503 && ((await answer.json()) as { reason: string }).reason === reason;

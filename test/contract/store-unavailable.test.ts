@@ -131,7 +131,9 @@ describe("a server that says so", () => {
       isStrict: true,
     });
     const unconfirmed = () => run(waiting, writing, [KEY], []);
-    expect(await reasons(unconfirmed)).toEqual(["too few replicas have confirmed a write"]);
+    expect(await reasons(unconfirmed)).toEqual([
+      "a master has 0 of the 1 replicas that REDIS_WAIT_REPLICAS asks for (REDIS_WAIT_STRICT)",
+    ]);
     waiting.destroy();
   });
 

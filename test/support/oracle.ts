@@ -171,7 +171,7 @@ export async function expectSettled(
     async () => {
       const { body: overview } = await ask("/overview").catch(faultOf);
       last = overview;
-      if (!overview?.ledger) return false;
+      if (!overview?.ledger?.difference) return false;
       const { ledger, lag } = overview;
       const differences: number[] = Object.values(ledger.difference);
       return (

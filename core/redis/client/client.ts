@@ -122,7 +122,15 @@ export function mastersOf(redis: Redis) {
   return cluster ? cluster.masters.flatMap(({ client }) => client ?? []) : [redis];
 }
 
-function placeOf({ options }: { readonly options: Redis["options"] }): string {
+/** Masters of a cluster without a connection, as `host:port`; of one server none: it is away whole. */
+export function mastersAway(redis: Redis): string[] {
+  const masters = clusters.get(redis)?.masters ?? [];
+  return masters
+    .filter(({ client }) => !client?.isReady)
+    .map(({ host, port }) => `${host}:${port}`);
+}
+
+export function placeOf({ options }: { readonly options: Redis["options"] }): string {
   const { host, port } = { host: "", port: 0, ...options.socket };
   return `${host}:${port}`;
 }

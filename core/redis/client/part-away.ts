@@ -16,3 +16,24 @@ export function unlessPartIsAway(redis: Redis): (error: unknown) => undefined {
     if (!isPartAway(error, redis)) throw error;
   };
 }
+
+/** Hash tags, and keys without one, that could not be read. */
+export type Missing = Set<string>;
+
+/**
+ * For `catch`: what to count in place of an answer that a part that is away did not give, and a note of what is missing.
+ * @param missing absent = the whole is wanted or nothing
+ * @throws every other error
+ */
+export function orMissing<T>(
+  redis: Redis,
+  missing: Missing | undefined,
+  key: string,
+  otherwise: T,
+): (error: unknown) => T {
+  return (error) => {
+    if (missing === undefined || !isPartAway(error, redis)) throw error;
+    missing.add(/^\{[^}]+\}/.exec(key)?.[0] ?? key);
+    return otherwise;
+  };
+}

@@ -31,7 +31,7 @@ const LOOK_AGAIN_MS = 1_000;
 export async function replicasOnline(master: Master): Promise<number> {
   const info = String(await master.sendCommand(["INFO", "replication"]));
   // One that a replica has taken over from has none either, and what it was given is lost.
-  if (!/^role:master\b/m.test(info)) throw new NotReplicated("it is no master");
+  if (!/^role:master\b/m.test(info)) throw new NotReplicated("it has become a replica");
   return info.match(/^slave\d+:.*\bstate=online\b/gm)?.length ?? 0;
 }
 
@@ -66,15 +66,16 @@ export function replicaWait(
 
   async function confirm(): Promise<void> {
     if (few !== null && performance.now() >= lookedAtMs + LOOK_AGAIN_MS) await look();
-    if (few !== null && isStrict) throw new NotReplicated(`${few} of ${wanted} are connected`);
+    if (few !== null && isStrict) throw lacking(few, wanted);
     const required = few ?? wanted;
     if (required === 0) return;
     const wait = ["WAIT", String(required), String(REPLICA_WAIT_MS)];
     const confirmed = Number(await master.sendCommand(wait));
     if (confirmed >= required) return;
     const online = await look();
-    if (!isStrict && confirmed >= Math.min(wanted, online)) return;
-    throw new NotReplicated(`${confirmed} of ${required} confirmed`);
+    if (isStrict && online < wanted) throw lacking(online, wanted);
+    if (confirmed >= Math.min(wanted, online)) return;
+    throw new NotReplicated(`only ${confirmed} of ${required} replicas have confirmed a write`);
   }
 
   function begin(): Promise<void> {
@@ -96,6 +97,12 @@ export function replicaWait(
       });
     return next;
   };
+}
+
+function lacking(few: number, wanted: number): NotReplicated {
+  return new NotReplicated(
+    `a master has ${few} of the ${wanted} replicas that REDIS_WAIT_REPLICAS asks for (REDIS_WAIT_STRICT)`,
+  );
 }
 
 const TOO_FEW = "a Redis master has fewer replicas than REDIS_WAIT_REPLICAS asks for";

@@ -1,6 +1,13 @@
 /** Whether the replicas are there that writes wait for (`REDIS_WAIT_REPLICAS`). */
 import type { Log } from "#core/log.ts";
-import { mastersOf, type Redis, replicaTermsOf, StoreUnreachable } from "./client.ts";
+import {
+  mastersAway,
+  mastersOf,
+  placeOf,
+  type Redis,
+  replicaTermsOf,
+  StoreUnreachable,
+} from "./client.ts";
 import { type ReplicaTerms, replicasOnline } from "./replica-waits.ts";
 
 /** How long a start waits for replicas that are still connecting, as for a server that does not answer. */
@@ -34,14 +41,32 @@ export async function awaitReplicas(
   }
 }
 
+export interface Masters {
+  /** Those that do not answer, as `host:port`. */
+  readonly away: string[];
+  /** Those in reach that have fewer replicas than writes wait for. */
+  readonly replicasMissing: { node: string; replicas: number; wanted: number }[];
+}
+
+export async function readMasters(redis: Redis): Promise<Masters> {
+  const { wanted } = replicaTermsOf(redis);
+  const away = mastersAway(redis);
+  const counting = mastersOf(redis).map(async (master) => {
+    const node = placeOf(master);
+    try {
+      return { node, replicas: wanted === 0 ? 0 : await replicasOnline(master), wanted };
+    } catch {
+      // One that has just become a replica, or does not answer: other alarms tell that.
+      return null;
+    }
+  });
+  const known = (await Promise.all(counting)).filter((one) => one !== null);
+  return { away, replicasMissing: known.filter((one) => one.replicas < one.wanted) };
+}
+
 /** How many replicas the masters in reach lack of those that writes wait for. */
 export async function missingReplicas(redis: Redis): Promise<number> {
-  const { wanted } = replicaTermsOf(redis);
-  if (wanted === 0) return 0;
-  const lacking = mastersOf(redis).map(async (master) => {
-    // One that does not answer is missing itself, and other alarms tell that.
-    const online = await replicasOnline(master).catch(() => wanted);
-    return Math.max(0, wanted - online);
-  });
-  return (await Promise.all(lacking)).reduce((sum, one) => sum + one, 0);
+  if (replicaTermsOf(redis).wanted === 0) return 0;
+  const { replicasMissing } = await readMasters(redis);
+  return replicasMissing.reduce((sum, { replicas, wanted }) => sum + wanted - replicas, 0);
 }

@@ -19,7 +19,7 @@ import {
 } from "redis";
 import { NoAnswer } from "#core/group-commit.ts";
 
-/** A write that too few replicas confirmed: it may be lost, and is retried. */
+/** A write that too few replicas confirmed: it may be lost, and is retried. The message tells what is wrong with its master. */
 export class NotReplicated extends Error {}
 
 /**
@@ -95,13 +95,22 @@ export function isStoreUnavailable(error: unknown, redis: { readonly isReady: bo
 
 /** What is wrong with the store, in plain words and without anything a caller sent; null = the store is not to blame. */
 export function reasonOf(error: unknown): string | null {
+  return causeOf(error)?.reason ?? null;
+}
+
+interface Cause {
+  readonly error: Error;
+  readonly reason: string;
+}
+
+function causeOf(error: unknown): Cause | null {
   const waiting: unknown[] = [error];
   const seen = new Set<unknown>();
   for (const one of waiting) {
     if (!(one instanceof Error) || seen.has(one) || seen.size >= ERRORS_LOOKED_AT) continue;
     seen.add(one);
     const reason = ownReasonOf(one);
-    if (reason !== null) return reason;
+    if (reason !== null) return { error: one, reason };
     waiting.push(one.cause);
     if (one instanceof MultiErrorReply) waiting.push(...one.errors());
     if (one instanceof AggregateError) waiting.push(...one.errors);
@@ -111,15 +120,17 @@ export function reasonOf(error: unknown): string | null {
 
 /** For a log line: what is wrong with the store, or the message of an error that is not the store's. */
 export function describeFailure(error: unknown): string {
-  const reason = reasonOf(error);
-  if (reason !== null && !(error instanceof Unavailable)) return `Redis is unavailable: ${reason}`;
+  const cause = causeOf(error);
+  // A master that lacks replicas is there, and says itself what is wrong.
+  if (cause?.error instanceof NotReplicated) return `Redis: ${cause.reason}`;
+  if (cause && !(error instanceof Unavailable)) return `Redis is unavailable: ${cause.reason}`;
   return error instanceof Error ? error.message : String(error);
 }
 
 function ownReasonOf(error: Error): string | null {
   if (error instanceof ErrorReply) return reasonOfAnswer(error.message);
   if (error instanceof Unavailable) return error.message;
-  if (error instanceof NotReplicated) return "too few replicas have confirmed a write";
+  if (error instanceof NotReplicated) return error.message;
   if (error instanceof NoAnswer) return "it does not answer in time";
   if (CLIENT_ERRORS.some((kind) => error instanceof kind)) return "it cannot be reached";
   const { code } = error as NodeJS.ErrnoException;

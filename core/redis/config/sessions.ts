@@ -5,6 +5,7 @@
 import { randomBytes } from "node:crypto";
 import { type Redis, run, script } from "#core/redis/client/client.ts";
 import { sessionKey } from "#core/redis/client/keys.ts";
+import { isPartAway } from "#core/redis/client/part-away.ts";
 import { hashToken } from "#core/secrets.ts";
 import endSource from "./end-session.lua" with { type: "text" };
 import openSource from "./open-session.lua" with { type: "text" };
@@ -24,12 +25,21 @@ export interface Session {
   readonly accountId: string | null;
 }
 
+/** Ids that are tried where a part of a cluster is away: of so many, some belong to another part. */
+const IDS_TRIED = 16;
+
 /** @returns the id */
 export async function openSession(redis: Redis, session: Session, nowMs: number): Promise<string> {
-  const id = randomBytes(ID_BYTES).toString("base64url");
   const record = JSON.stringify({ ...session, untilMs: nowMs + SESSION_MS });
-  await run(redis, openScript, [sessionKey(hashToken(id))], [record, String(SESSION_MS)]);
-  return id;
+  for (let tries = 1; ; tries += 1) {
+    const id = randomBytes(ID_BYTES).toString("base64url");
+    try {
+      await run(redis, openScript, [sessionKey(hashToken(id))], [record, String(SESSION_MS)]);
+      return id;
+    } catch (error) {
+      if (tries === IDS_TRIED || !isPartAway(error, redis)) throw error;
+    }
+  }
 }
 
 /**

@@ -9,6 +9,7 @@ import {
   logCountsKey,
   retryAgesKey,
 } from "#core/redis/client/keys.ts";
+import { type Missing, orMissing } from "#core/redis/client/part-away.ts";
 import { runTogether } from "#core/redis/client/run-together.ts";
 import { splitChanges } from "./change-log.ts";
 import { splitEvents } from "./event-log.ts";
@@ -66,12 +67,14 @@ export interface Lag {
   readonly seconds: number;
 }
 
-/** How far every group is behind its log. */
-export async function readLags(redis: Redis): Promise<Lag[]> {
+/** How far every group is behind its log. @param missing the partitions that are away are noted there and left out */
+export async function readLags(redis: Redis, missing?: Missing): Promise<Lag[]> {
   const lags: Lag[] = [];
   for (const log of Object.keys(LOGS) as LogName[]) {
     const { keys, groups } = LOGS[log];
-    const positions = await Promise.all(keys.map((key) => readPositions(redis, key, groups)));
+    const positions = await Promise.all(
+      keys.map((key) => readPositions(redis, key, groups, missing)),
+    );
     groups.forEach((group, at) => {
       const behind = positions.flatMap((one) => one[at] ?? []);
       const oldestMs = Math.min(...behind.map((one) => one.oldestMs ?? Number.POSITIVE_INFINITY));
@@ -99,11 +102,13 @@ export async function readOldestOpen(
 }
 
 /** Entries that each group has done since the installation began, over all partitions: `log group` -> how many. */
-export async function readDone(redis: Redis): Promise<Map<string, number>> {
+export async function readDone(redis: Redis, missing?: Missing): Promise<Map<string, number>> {
   const done = new Map<string, number>();
   for (const [log, { keys, groups }] of Object.entries(LOGS)) {
     const counts = await Promise.all(
-      keys.map((key) => redis.hmGet(logCountsKey(key), [...groups])),
+      keys.map((key) =>
+        redis.hmGet(logCountsKey(key), [...groups]).catch(orMissing(redis, missing, key, [])),
+      ),
     );
     groups.forEach((group, at) => {
       done.set(
@@ -116,9 +121,11 @@ export async function readDone(redis: Redis): Promise<Map<string, number>> {
 }
 
 /** What waits in a log for the group that is furthest behind, over all partitions. */
-export async function readWaiting(redis: Redis, log: LogName): Promise<number> {
+export async function readWaiting(redis: Redis, log: LogName, missing?: Missing): Promise<number> {
   const { keys, groups } = LOGS[log];
-  const positions = await Promise.all(keys.map((key) => readPositions(redis, key, groups)));
+  const positions = await Promise.all(
+    keys.map((key) => readPositions(redis, key, groups, missing)),
+  );
   const most = positions.map((ofGroups) => Math.max(...ofGroups.map(({ open }) => open)));
   return most.reduce((sum, open) => sum + open, 0);
 }
@@ -135,15 +142,17 @@ async function readPositions(
   redis: Redis,
   key: string,
   groups: readonly GroupName[],
+  missing?: Missing,
 ): Promise<Position[]> {
   const ages = groups.map((group) => retryAgesKey(key, group));
   const keys = [key, logCountsKey(key), ...ages];
   const args = [...groups];
   const costUs = groups.length * LOOK_US;
-  const reply = await runTogether<Array<number | string>>(redis, readLagScript, keys, args, costUs);
+  const asked = runTogether<Array<number | string>>(redis, readLagScript, keys, args, costUs);
+  const reply = await asked.catch(orMissing(redis, missing, key, []));
   return groups.map((_, at) => {
-    const oldest = reply[2 * at + 1];
-    return { open: Number(reply[2 * at]), oldestMs: oldest === "" ? null : Number(oldest) };
+    const oldest = reply[2 * at + 1] ?? "";
+    return { open: Number(reply[2 * at] ?? 0), oldestMs: oldest === "" ? null : Number(oldest) };
   });
 }
 

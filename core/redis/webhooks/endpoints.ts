@@ -12,6 +12,7 @@ import {
   PARTITIONS,
   webhookKeys,
 } from "#core/redis/client/keys.ts";
+import { type Missing, orMissing } from "#core/redis/client/part-away.ts";
 import type { Configuration } from "#core/redis/config/configuration.ts";
 import {
   type Disabled,
@@ -250,12 +251,18 @@ export async function failingSince(
 }
 
 /** Endpoints whose first failure was at `untilMs` or before. */
-export async function readFailing(redis: Redis, untilMs: number): Promise<FailingEndpoint[]> {
+export async function readFailing(
+  redis: Redis,
+  untilMs: number,
+  missing?: Missing,
+): Promise<FailingEndpoint[]> {
   const partitions = Array.from({ length: PARTITIONS }, (_, n) => n);
   const found = await Promise.all(
-    partitions.map((n) =>
-      redis.zRangeWithScores(webhookKeys(n).failing, "-inf", untilMs, { BY: "SCORE" }),
-    ),
+    partitions.map((n) => {
+      const { failing } = webhookKeys(n);
+      const reading = redis.zRangeWithScores(failing, "-inf", untilMs, { BY: "SCORE" });
+      return reading.catch(orMissing(redis, missing, failing, []));
+    }),
   );
   return found.flatMap((rows, partition) =>
     rows.map(({ value, score }) => ({ partition, endpointId: String(value), sinceMs: score })),

@@ -28,6 +28,7 @@ import {
   PARTITIONS,
   webhookKeys,
 } from "#core/redis/client/keys.ts";
+import { type Missing, orMissing } from "#core/redis/client/part-away.ts";
 import type { Configuration } from "#core/redis/config/configuration.ts";
 import { DISCARDED_FIELD } from "#core/redis/log/dead-letters.ts";
 import { readWaiting } from "#core/redis/log/streams.ts";
@@ -78,10 +79,13 @@ const REASONS = VERDICTS.filter((verdict) => verdict !== "send");
 
 const partitions = Array.from({ length: PARTITIONS }, (_, n) => n);
 
-export async function readLedger(redis: Redis): Promise<Ledger> {
+/** @param missing the partitions that are away are noted there and left out */
+export async function readLedger(redis: Redis, missing?: Missing): Promise<Ledger> {
+  const read = (key: string) =>
+    redis.hGetAll(key).catch(orMissing<Record<string, string>>(redis, missing, key, {}));
   const [events, companies] = await Promise.all([
-    Promise.all(partitions.map((n) => redis.hGetAll(eventKeys(n).ledger))),
-    Promise.all(partitions.map((n) => redis.hGetAll(companyKeys(n).ledger))),
+    Promise.all(partitions.map((n) => read(eventKeys(n).ledger))),
+    Promise.all(partitions.map((n) => read(companyKeys(n).ledger))),
   ]);
   const sum = (field: string) =>
     companies.reduce((total, hash) => total + Number(hash[field] ?? 0), 0);
@@ -133,11 +137,16 @@ function readCouriers(hashes: ReadonlyArray<Readonly<Record<string, string>>>): 
     .sort((one, other) => (one.courier < other.courier ? -1 : 1));
 }
 
-export async function readBalance(redis: Redis, configuration: Configuration): Promise<Balance> {
-  const before = await readLedger(redis);
-  const waiting = await readUnapplied(redis);
-  const pending = await readPending(redis, configuration);
-  const ledger = await readLedger(redis);
+/** @param missing the partitions that are away are noted there and left out: the books then tell no difference */
+export async function readBalance(
+  redis: Redis,
+  configuration: Configuration,
+  missing?: Missing,
+): Promise<Balance> {
+  const before = await readLedger(redis, missing);
+  const waiting = await readUnapplied(redis, missing);
+  const pending = await readPending(redis, configuration, missing);
+  const ledger = await readLedger(redis, missing);
   const { received, accepted, duplicate, unknown, invalid } = ledger;
   const moved = (...names: MovedCounter[]) =>
     names.reduce((sum, name) => sum + Math.abs(ledger[name] - before[name]), 0);
@@ -162,15 +171,23 @@ function beyond(difference: number, moved: number): number {
   return Math.sign(difference) * Math.max(0, Math.abs(difference) - moved) || 0;
 }
 
-async function readUnapplied(redis: Redis): Promise<number> {
+async function readUnapplied(redis: Redis, missing?: Missing): Promise<number> {
   const [behind, dead] = await Promise.all([
-    readWaiting(redis, "event"),
-    Promise.all(EVENT_LOGS.map((key) => redis.xLen(deadLetterKey(key)))),
+    readWaiting(redis, "event", missing),
+    readLengths(redis, EVENT_LOGS.map(deadLetterKey), missing),
   ]);
   return dead.reduce((sum, count) => sum + count, behind);
 }
 
-async function readPending(redis: Redis, configuration: Configuration): Promise<number> {
+function readLengths(redis: Redis, keys: readonly string[], missing?: Missing): Promise<number[]> {
+  return Promise.all(keys.map((key) => redis.xLen(key).catch(orMissing(redis, missing, key, 0))));
+}
+
+async function readPending(
+  redis: Redis,
+  configuration: Configuration,
+  missing?: Missing,
+): Promise<number> {
   const endpoints = Map.groupBy(configuration.endpoints.keys(), (id) =>
     endpointPartition(configuration, id),
   );
@@ -178,7 +195,8 @@ async function readPending(redis: Redis, configuration: Configuration): Promise<
     partitions.map((partition) => {
       const { leases, queue, retries } = webhookKeys(partition);
       const lanes = (endpoints.get(partition) ?? []).flatMap((id) => [queue(id), retries(id)]);
-      return run<number>(redis, countPendingScript, [leases, ...lanes], []);
+      const counting = run<number>(redis, countPendingScript, [leases, ...lanes], []);
+      return counting.catch(orMissing(redis, missing, leases, 0));
     }),
   );
   return counts.reduce((sum, count) => sum + count, 0);
@@ -191,13 +209,12 @@ export interface QueueDepths {
   readonly deadLetters: number;
 }
 
-export async function readQueueDepths(redis: Redis): Promise<QueueDepths> {
-  const lengths = async (keys: readonly string[]) =>
-    (await Promise.all(keys.map((key) => redis.xLen(key)))).reduce((sum, n) => sum + n, 0);
-  const [eventLog, changeLog, deadLetters] = await Promise.all([
-    readWaiting(redis, "event"),
-    readWaiting(redis, "change"),
-    lengths([...EVENT_LOGS, ...CHANGE_LOGS, ...ATTEMPT_LOGS, AUDIT_LOG].map(deadLetterKey)),
+export async function readQueueDepths(redis: Redis, missing?: Missing): Promise<QueueDepths> {
+  const logs = [...EVENT_LOGS, ...CHANGE_LOGS, ...ATTEMPT_LOGS, AUDIT_LOG];
+  const [eventLog, changeLog, dead] = await Promise.all([
+    readWaiting(redis, "event", missing),
+    readWaiting(redis, "change", missing),
+    readLengths(redis, logs.map(deadLetterKey), missing),
   ]);
-  return { eventLog, changeLog, deadLetters };
+  return { eventLog, changeLog, deadLetters: dead.reduce((sum, n) => sum + n, 0) };
 }

@@ -1,6 +1,7 @@
 /** The delivery that has waited longest beyond its time. */
 import type { Redis } from "#core/redis/client/client.ts";
 import { FAILING_FROM, PARTITIONS, webhookKeys } from "#core/redis/client/keys.ts";
+import { type Missing, orMissing } from "#core/redis/client/part-away.ts";
 import { readDeliveries } from "./deliveries.ts";
 
 /** Endpoints of a partition whose first waiting delivery is looked at: those whose turn is next, healthy ones first. */
@@ -9,33 +10,43 @@ const ENDPOINTS_LOOKED_AT = 20;
 /**
  * Age of the oldest first attempt that waits, or lateness of the retry that is due longest, in milliseconds; 0 when none
  * waits. Retries that are not yet due wait as planned and do not count.
+ * @param missing the partitions that are away are noted there and left out
  */
-export async function longestOverdueMs(redis: Redis, nowMs: number): Promise<number> {
-  const partitions = Array.from({ length: PARTITIONS }, (_, n) => webhookKeys(n));
-  const waits = await Promise.all(
-    partitions.map(async (keys) => {
-      const [endpoints, retries, failing] = await Promise.all([
-        redis.zRange(keys.firstRing, 0, ENDPOINTS_LOOKED_AT - 1),
-        redis.zRangeWithScores(keys.retryRing, 0, 0),
-        redis.zRangeWithScores(keys.retryRing, FAILING_FROM, "+inf", {
-          ...{ BY: "SCORE", LIMIT: { offset: 0, count: 1 } },
-        }),
-      ]);
-      const heads = await Promise.all(endpoints.map((id) => redis.lIndex(keys.queue(id), 0)));
-      const dueMs = [...retries, ...failing].map(({ score }) =>
-        score >= FAILING_FROM ? score - FAILING_FROM : score,
-      );
-      return { heads: heads.filter((id) => id !== null), dueMs };
+export async function longestOverdueMs(
+  redis: Redis,
+  nowMs: number,
+  missing?: Missing,
+): Promise<number> {
+  const sinceMs = await Promise.all(
+    Array.from({ length: PARTITIONS }, (_, n) => {
+      const keys = webhookKeys(n);
+      return waitingSince(redis, keys, nowMs).catch(orMissing(redis, missing, keys.firstRing, []));
     }),
+  );
+  return sinceMs.flat().reduce((longest, since) => Math.max(longest, nowMs - since), 0);
+}
+
+/** Since when those of a partition wait that have waited longest. */
+async function waitingSince(
+  redis: Redis,
+  keys: ReturnType<typeof webhookKeys>,
+  nowMs: number,
+): Promise<number[]> {
+  const [endpoints, retries, failing] = await Promise.all([
+    redis.zRange(keys.firstRing, 0, ENDPOINTS_LOOKED_AT - 1),
+    redis.zRangeWithScores(keys.retryRing, 0, 0),
+    redis.zRangeWithScores(keys.retryRing, FAILING_FROM, "+inf", {
+      ...{ BY: "SCORE", LIMIT: { offset: 0, count: 1 } },
+    }),
+  ]);
+  const heads = await Promise.all(endpoints.map((id) => redis.lIndex(keys.queue(id), 0)));
+  const dueMs = [...retries, ...failing].map(({ score }) =>
+    score >= FAILING_FROM ? score - FAILING_FROM : score,
   );
   const firsts = await readDeliveries(
     redis,
-    waits.flatMap(({ heads }) => heads),
+    heads.filter((id) => id !== null),
     nowMs,
   );
-  const sinceMs = [
-    ...firsts.map(({ createdAtMs }) => createdAtMs),
-    ...waits.flatMap((one) => one.dueMs),
-  ];
-  return sinceMs.reduce((longest, since) => Math.max(longest, nowMs - since), 0);
+  return [...firsts.map(({ createdAtMs }) => createdAtMs), ...dueMs];
 }

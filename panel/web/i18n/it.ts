@@ -181,6 +181,11 @@ export const it: Messages = {
     stores: "Archivi",
     ready: "Pronto",
     notReady: "Non pronto",
+    incomplete: "Incompleto",
+    incompleteTitle: "Una parte di Redis non risponde",
+    incompleteText: (missing) =>
+      `I numeri di questa pagina non comprendono ciò che vi è conservato: ${missing}. Torneranno completi quando risponderà.`,
+    notToBeTold: "Non si può dire",
     live: "In diretta",
     notLive: "Riconnessione",
     alarms: "Allarmi",
@@ -192,6 +197,9 @@ export const it: Messages = {
       clickhouse:
         "Gli analytics non rispondono: i benchmark non sono disponibili e le modifiche attendono.",
       ledger: "La quadratura non torna.",
+      partAway: (nodes) =>
+        `Una parte di Redis non risponde: ${nodes}. Le richieste che la riguardano sono rifiutate, e qui mancano i suoi numeri.`,
+      replicas: (nodes) => `Master di Redis senza le loro repliche: ${nodes}.`,
       lag: (group, duration, entries) =>
         `Il consumatore ${group} è indietro di ${duration}, con ${counted(entries, "voce", "voci")}.`,
       deadLetters: (count) => `Dead letter: ${count}.`,

@@ -82,7 +82,7 @@ function colourOf(alarms: readonly Alarm[]): string {
 function alarmText(
   { overview: words }: Messages,
   { code, text }: Alarm,
-  { lag, queues, webhooks }: Overview,
+  { lag, queues, webhooks, stores }: Overview,
   f: ReturnType<typeof useFormat>,
 ): string {
   const { alarmTexts } = words;
@@ -91,6 +91,14 @@ function alarmText(
   switch (code) {
     case "CLICKHOUSE_UNAVAILABLE":
       return alarmTexts.clickhouse;
+    case "REDIS_PART_AWAY":
+      return alarmTexts.partAway(stores.redis.away.join(", "));
+    case "REPLICAS_MISSING":
+      return alarmTexts.replicas(
+        stores.redis.replicasMissing
+          .map(({ node, replicas, wanted }) => `${node} (${f.whole(replicas)}/${f.whole(wanted)})`)
+          .join(", "),
+      );
     case "LEDGER_DIFFERENCE":
       return alarmTexts.ledger;
     case "DEAD_LETTERS":

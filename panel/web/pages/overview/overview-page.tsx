@@ -1,5 +1,5 @@
 /** What comes in, what goes out and what waits, as it happens. */
-import { Badge, Grid, SimpleGrid, Skeleton, Stack } from "@mantine/core";
+import { Alert, Badge, Grid, SimpleGrid, Skeleton, Stack } from "@mantine/core";
 import { lazy, Suspense } from "react";
 import type { Overview } from "#panel/web/api/routes.ts";
 import { useFormat } from "#panel/web/i18n/format.ts";
@@ -29,6 +29,9 @@ export function OverviewPage() {
   return (
     <>
       <PageHead title={t.overview.title} lead={t.overview.lead}>
+        {overview && overview.missing.length > 0 && (
+          <Badge color="orange">{t.overview.incomplete}</Badge>
+        )}
         <Badge variant="dot" color={error ? "red" : "teal"}>
           {error ? t.overview.notLive : t.overview.live}
         </Badge>
@@ -48,6 +51,7 @@ function Board({ overview, history }: BoardProps) {
   const { t } = useText();
   return (
     <Stack gap="lg">
+      <MissingNote missing={overview.missing} />
       <AlarmList overview={overview} />
       <Figures overview={overview} />
       <Section title={t.overview.pipeline} lead={t.overview.pipelineText}>
@@ -79,6 +83,16 @@ function Board({ overview, history }: BoardProps) {
         </Grid.Col>
       </Grid>
     </Stack>
+  );
+}
+
+function MissingNote({ missing }: Pick<Overview, "missing">) {
+  const { t } = useText();
+  if (missing.length === 0) return null;
+  return (
+    <Alert color="orange" title={t.overview.incompleteTitle}>
+      {t.overview.incompleteText(missing.join(", "))}
+    </Alert>
   );
 }
 

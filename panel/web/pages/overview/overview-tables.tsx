@@ -44,29 +44,30 @@ export function ConsumerTable({ lag }: { readonly lag: readonly Lag[] }) {
 export function LedgerTable({ ledger }: Pick<Overview, "ledger">) {
   const { t } = useText();
   const f = useFormat();
-  const { received, applied, webhooks } = ledger.difference;
-  const isBalanced = received === 0 && applied === 0 && webhooks === 0;
+  const { difference } = ledger;
+  const isBalanced = difference && Object.values(difference).every((one) => one === 0);
   const rows = [
-    [t.overview.ledgerReceived, received],
-    [t.overview.ledgerApplied, applied],
-    [t.overview.ledgerWebhooks, webhooks],
+    [t.overview.ledgerReceived, difference?.received],
+    [t.overview.ledgerApplied, difference?.applied],
+    [t.overview.ledgerWebhooks, difference?.webhooks],
   ] as const;
+  const verdict = isBalanced ? t.overview.balanced : t.overview.unbalanced;
   return (
     <Section
       title={t.overview.ledger}
       lead={t.overview.ledgerText}
       aside={
         <Badge color={isBalanced ? "teal" : "yellow"}>
-          {isBalanced ? t.overview.balanced : t.overview.unbalanced}
+          {difference ? verdict : t.overview.notToBeTold}
         </Badge>
       }
     >
       <Stack gap={6}>
-        {rows.map(([rule, difference]) => (
+        {rows.map(([rule, own]) => (
           <Group key={rule} justify="space-between" wrap="nowrap" gap="sm">
             <Text size="sm">{rule}</Text>
             <Text size="sm" fw={600} className="figures nowrap">
-              {`${t.overview.difference} ${f.whole(difference)}`}
+              {`${t.overview.difference} ${own === undefined ? "–" : f.whole(own)}`}
             </Text>
           </Group>
         ))}
