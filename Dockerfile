@@ -1,5 +1,6 @@
 # One image for every role; compose.yaml and the chart name the role to run. ClickHouse and Redis run beside it, so the embedded
-# engines, the build tools and what only browsers and tests need stay out (start/image). Under 250 MB, which a test checks.
+# engines, the build tools and what only browsers and tests need stay out (start/image). At most 60 MB above the base and Bun, which
+# test/image checks.
 FROM node:22-bookworm-slim AS build
 WORKDIR /build
 COPY package.json package-lock.json .npmrc ./

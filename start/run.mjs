@@ -20,6 +20,8 @@ const MODES = { start: ["start/main.ts"], test: ["test", TEST_TIMEOUT] };
 const TEST_PROCESSES = { most: 4, heavy: 3 };
 /** Folders whose files start and kill whole products, one after the other with many processes each. */
 const HEAVY = ["test/fault", "test/flow", "test/browser"];
+/** Tests of the image, which `npm run image-test` builds first. */
+const OF_IMAGE = "test/image";
 /** Files that compare what they measure with a bound: nothing else runs beside them. */
 const ALONE = [
   "test/contract/webhooks-fairness.test.ts",
@@ -45,7 +47,7 @@ const XML_HEAD = '<?xml version="1.0" encoding="UTF-8"?>';
 /** Attributes of the root element of a report. */
 const COUNTS = ["tests", "assertions", "failures", "skipped", "time"];
 const OUTFILE = "--reporter-outfile=";
-const DOCKER_SOCKET = "/var/run/docker.sock";
+const DOCKER_SOCKET = process.env.DOCKER_HOST?.replace(/^unix:\/\//, "") || "/var/run/docker.sock";
 const DOCKER_WAIT_MS = 2_000;
 const LINGER_MS = 200;
 
@@ -287,7 +289,7 @@ async function runSuite(bun, flags) {
   const target = flags.find((flag) => flag.startsWith(OUTFILE))?.slice(OUTFILE.length);
   const others = flags.filter((flag) => !flag.startsWith(OUTFILE));
   const rounds = [
-    [`--parallel=${TEST_PROCESSES.most}`, ...without([...HEAVY, ...ALONE])],
+    [`--parallel=${TEST_PROCESSES.most}`, ...without([...HEAVY, ...ALONE, OF_IMAGE])],
     [`--parallel=${TEST_PROCESSES.heavy}`, ...without(ALONE), ...HEAVY],
     ["--parallel=1", ...ALONE],
   ];

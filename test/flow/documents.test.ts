@@ -160,6 +160,7 @@ async function faultOf(command: string): Promise<string | null> {
   const [name = ""] = program.split(" ");
   if (name === ".ci/run") return (await exists(name)) ? null : `${command}: no ${name}`;
   if (name === "helm") return helmFault(command);
+  if (name === "docker") return dockerFault(command, scripts);
   if (name === "npx") return npxFault(command);
   const isKnown = ["cat", "node", "kubectl"].includes(name);
   return isKnown ? null : `${command}: nothing here tries it`;
@@ -184,6 +185,17 @@ async function helmFault(command: string): Promise<string | null> {
   let at: unknown = values;
   for (const key of path.split(".")) at = (at as Readonly<Record<string, unknown>>)?.[key];
   return at === undefined ? `${command}: the chart has no ${path}` : null;
+}
+
+/** `test/image` builds the image and runs the commands of its containers. */
+async function dockerFault(command: string, scripts: object): Promise<string | null> {
+  if (command === "docker build -t waybill .") return null;
+  const [, service = "", script = ""] =
+    /^docker compose exec (\w+) bun run ([\w-]+)/.exec(command) ?? [];
+  const { services } = Bun.YAML.parse(await Bun.file("compose.yaml").text()) as {
+    readonly services: object;
+  };
+  return service in services && script in scripts ? null : `${command}: nothing there to run`;
 }
 
 const exists = (path: string) =>

@@ -296,7 +296,8 @@ async function answer(
 }
 
 if (import.meta.main) {
-  const [folder = "", port = "", users = "[]", configFile = ""] = Bun.argv.slice(2);
+  const [folder = "", port = "", users = "[]", configFile = "", host = "127.0.0.1"] =
+    Bun.argv.slice(2);
   const known = JSON.parse(users) as ServerUser[];
   const place = await placeOf(configFile);
   // Keeps the folder open between requests, which then have its configuration too.
@@ -305,6 +306,6 @@ if (import.meta.main) {
   const server = createServer({ maxHeaderSize: HEADER_LIMIT_BYTES }, (request, response) => {
     void answer(folder, place, known, request, response);
   });
-  server.listen(Number(port), "127.0.0.1");
+  server.listen(Number(port), host);
   process.stdin.on("end", () => process.exit(0)).resume();
 }

@@ -2,7 +2,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:https";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, isIP } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TLSSocket } from "node:tls";
@@ -61,11 +61,13 @@ export function certificate(
     keyType: "ec",
     notBeforeDate: new Date(validUntilMs - 30 * DAY_MS),
     notAfterDate: new Date(validUntilMs),
-    extensions: [
-      { name: "subjectAltName", altNames: names.map((value) => ({ type: 2 as const, value })) },
-    ],
+    extensions: [{ name: "subjectAltName", altNames: names.map(altName) }],
     ...(ca && { ca }),
   });
+}
+
+function altName(name: string) {
+  return isIP(name) === 0 ? { type: 2 as const, value: name } : { type: 7 as const, ip: name };
 }
 
 export interface ReceivedRequest {
@@ -101,10 +103,16 @@ export interface Receiver {
   readonly stop: () => Promise<void>;
 }
 
-/** Listens on a free loopback port; `localhost` and every name under it lead there. */
+/**
+ * Listens on a free port, of loopback unless another address is named; `localhost` and every name under it lead there.
+ */
 export async function startReceiver(
   keys: KeyPair,
-  { name = "localhost", path = "/hook" }: { readonly name?: string; readonly path?: string } = {},
+  {
+    name = "localhost",
+    path = "/hook",
+    host = "127.0.0.1",
+  }: { readonly name?: string; readonly path?: string; readonly host?: string } = {},
 ): Promise<Receiver> {
   const requests: ReceivedRequest[] = [];
   let behaviour: Behaviour = 200;
@@ -133,7 +141,7 @@ export async function startReceiver(
     });
   });
   server.on("tlsClientError", () => {});
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => server.listen(0, host, resolve));
   const { port } = server.address() as AddressInfo;
   return {
     url: `https://${name}:${port}${path}`,

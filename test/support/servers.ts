@@ -16,7 +16,9 @@ import { asReader, createReader, readerUser } from "./clickhouse-reader.ts";
 import { eventually } from "./eventually.ts";
 import { DURABLE, hasLoaded, redisCommand } from "./redis-server.ts";
 
+/** Where an engine answers unless `DOCKER_HOST` names another one. */
 const DOCKER_SOCKET = "/var/run/docker.sock";
+export const REDIS_IMAGE = "redis:7.0-alpine";
 
 export interface TestServer {
   /** What `connectRedis` or `CLICKHOUSE_URL` takes; null = the embedded ClickHouse. */
@@ -25,7 +27,7 @@ export interface TestServer {
 }
 
 export function dockerAnswers(): boolean {
-  return existsSync(DOCKER_SOCKET);
+  return Boolean(process.env["DOCKER_HOST"]) || existsSync(DOCKER_SOCKET);
 }
 
 /** A Redis of its own, append-only with `appendfsync always`, as the product runs it. */
@@ -34,7 +36,7 @@ export async function startTestRedis(): Promise<TestServer & { readonly address:
 }
 
 async function startRedisContainer() {
-  const container = await new GenericContainer("redis:7.0-alpine")
+  const container = await new GenericContainer(REDIS_IMAGE)
     .withCommand(["redis-server", ...DURABLE])
     .withExposedPorts(6379)
     .withWaitStrategy(Wait.forLogMessage("Ready to accept connections"))
