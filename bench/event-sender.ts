@@ -13,6 +13,8 @@ export interface SenderOptions {
   readonly from: number;
   /** Events to send at most. */
   readonly limit: number;
+  /** Events of a message, default 500. */
+  readonly perMessage?: number;
 }
 
 /** How many messages may be in flight, none at first; no further ones. */
@@ -29,7 +31,13 @@ export const IN_FLIGHT = 4;
 const RETRY_WAIT_MS = 50;
 const [TOKEN, SECRET] = ["tok_gls_1", "sig_gls_1"];
 
-async function send({ url, population, from, limit }: SenderOptions): Promise<void> {
+async function send({
+  url,
+  population,
+  from,
+  limit,
+  perMessage = EVENTS_PER_MESSAGE,
+}: SenderOptions): Promise<void> {
   let woken = Promise.withResolvers<void>();
   let inFlight = 0;
   let over = false;
@@ -44,7 +52,7 @@ async function send({ url, population, from, limit }: SenderOptions): Promise<vo
 
   async function post(at: number): Promise<void> {
     const events: string[] = [];
-    for (let n = 0; n < EVENTS_PER_MESSAGE; n += 1) {
+    for (let n = 0; n < perMessage; n += 1) {
       events.push(eventText(stepAt(population, at + n)));
     }
     const body = Buffer.from(
@@ -67,7 +75,7 @@ async function send({ url, population, from, limit }: SenderOptions): Promise<vo
 
   function count(text: string): void {
     const added = Number(/"accepted":(\d+)/.exec(text)?.[1]);
-    if (added !== EVENTS_PER_MESSAGE) throw new Error(text.slice(0, 300));
+    if (added !== perMessage) throw new Error(text.slice(0, 300));
     accepted += added;
     process.send?.({ accepted, over: false } satisfies SenderReport);
   }
@@ -79,7 +87,7 @@ async function send({ url, population, from, limit }: SenderOptions): Promise<vo
         continue;
       }
       const at = from + taken;
-      taken += EVENTS_PER_MESSAGE;
+      taken += perMessage;
       await post(at);
     }
   }

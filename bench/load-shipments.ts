@@ -135,7 +135,7 @@ async function appendOnlyFileIsWritten(redis: Runtime["redis"]): Promise<void> {
 }
 
 /** The shipments of every company that is this process' part. */
-async function loadPart(runtime: Runtime, count: number, part: number, parts: number) {
+export async function loadPart(runtime: Runtime, count: number, part: number, parts: number) {
   const own = Array.from({ length: COMPANIES }, (_, n) => n).filter((n) => n % parts === part);
   const worker = async () => {
     for (let first = own.pop(); first !== undefined; first = own.pop()) {

@@ -49,6 +49,7 @@ import { meRoutes } from "#panel/routes/me.ts";
 import { numberConflictsRoute } from "#panel/routes/number-conflicts.ts";
 import { panelOrdersRoute } from "#panel/routes/orders.ts";
 import { overviewRoute } from "#panel/routes/overview.ts";
+import { partitionsRoute } from "#panel/routes/partitions.ts";
 import { qualityLinkRoutes, sharedQualityRoute } from "#panel/routes/quality-links.ts";
 import { remapRoutes } from "#panel/routes/remaps.ts";
 import { shipmentRoutes } from "#panel/routes/shipments.ts";
@@ -128,6 +129,7 @@ export function createPanelApp(
 function operation(runtime: Runtime, benchmarks: Benchmarks) {
   return new Elysia({ name: "operation" })
     .use(overviewRoute(runtime, benchmarks))
+    .use(partitionsRoute(runtime))
     .use(deadLetterRoutes(runtime))
     .use(jobsRoute(runtime))
     .use(doctorRoute(runtime, benchmarks))

@@ -4,7 +4,7 @@ import { createClient } from "redis";
 import { createLog } from "#core/log.ts";
 import { connectCluster, type Redis } from "#core/redis/client/client.ts";
 import { readNodes } from "#core/redis/nodes/cluster-nodes.ts";
-import { parseSlotStats } from "#core/redis/nodes/partition-load.ts";
+import { parseSlotStats, slotsOfTags } from "#core/redis/nodes/partition-load.ts";
 import { REDIS_CODES_OF_CLUSTERS } from "#core/redis-doctor.ts";
 import { examineStores } from "#core/store-doctor.ts";
 import { outcomeOf, startCommand } from "#test/support/command.ts";
@@ -55,6 +55,11 @@ test("nothing is wrong with a cluster whose six nodes are as they should be, and
   const tags = [...placement.matchAll(/:\d+ (\d+) \(/g)].map(([, count]) => Number(count));
   expect(tags).toHaveLength(3);
   expect(tags.reduce((sum, count) => sum + count, 0)).toBe(48);
+});
+
+test("no two partitions share a slot, so each can be placed alone", async () => {
+  const slots = await slotsOfTags(redis);
+  expect(new Set(slots.values()).size).toBe(48);
 });
 
 test("a setting that differs on one node, master or replica, is found and the node named", async () => {

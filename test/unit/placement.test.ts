@@ -9,6 +9,7 @@ import {
   unevenness,
   weigh,
 } from "#core/domain/placement/plan.ts";
+import { BATCH_BYTES, batchesOf } from "#core/redis/nodes/move-slots.ts";
 
 const tags = ["e", "t", "k"].flatMap((family) =>
   Array.from({ length: 16 }, (_, n) => `{${family}${n}}`),
@@ -84,4 +85,18 @@ test("weights are the mean of the shares of bytes and calls, and those of an emp
   ]);
   expect(two.get("{e0}")).toBeCloseTo((3 / 4 + 1 / 4) / 2, 9);
   expect(two.get("{e1}")).toBeCloseTo((1 / 4 + 3 / 4) / 2, 9);
+});
+
+test("keys go over in batches of 1 MiB at most, and a larger key goes alone", () => {
+  const key = (name: string, size: number) => ({ key: name, size });
+  expect(batchesOf([key("a", BATCH_BYTES - 1), key("b", 1), key("c", 1)])).toEqual([
+    ["a", "b"],
+    ["c"],
+  ]);
+  expect(batchesOf([key("a", 1), key("b", BATCH_BYTES + 1), key("c", 1)])).toEqual([
+    ["a"],
+    ["b"],
+    ["c"],
+  ]);
+  expect(batchesOf([])).toEqual([]);
 });

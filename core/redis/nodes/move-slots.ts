@@ -22,7 +22,7 @@ export const MIGRATE_LIMIT_MS = 30_000;
 export const MOVE_COMMAND_LIMIT_MS = 2 * MIGRATE_LIMIT_MS;
 /** Keys asked for at once; both nodes serve nobody else while keys of so many bytes go over. */
 export const KEYS_PER_BATCH = 100;
-export const BYTES_PER_BATCH = 1_000_000;
+export const BATCH_BYTES = 1_048_576;
 /** Others are served in between. */
 const GAP_MS = 2;
 const LOOK_EVERY_MS = 50;
@@ -110,7 +110,7 @@ export function batchesOf(
       room -= size;
     } else {
       batches.push([key]);
-      room = BYTES_PER_BATCH - size;
+      room = BATCH_BYTES - size;
     }
   }
   return batches;

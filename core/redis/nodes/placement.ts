@@ -25,7 +25,7 @@ export interface PlacementPlan {
 }
 
 /** A log that is larger would hold up both nodes for seconds while it goes over in one piece. */
-export const LARGEST_LOG_BYTES = 256_000_000;
+export const LARGEST_LOG_BYTES = 268_435_456;
 /** Of the memory that a target may use, after the move. */
 export const MEMORY_SHARE = 0.9;
 /** Slots that change places together: those without a partition have few keys or none. */

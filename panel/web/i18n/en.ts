@@ -123,6 +123,13 @@ export const en = {
     DELIVERED: "Delivered",
   },
   overview: {
+    partitions: "Partitions",
+    partitionsText:
+      "What each takes: memory as estimated from random keys, and scripts that ran on it in the last minute.",
+    partition: "Partition",
+    master: "Master",
+    memory: "Memory",
+    calls: "Calls a second",
     title: "Overview",
     lead: "What comes in, what goes out, and what waits in between.",
     accepted: "Events accepted",

@@ -116,6 +116,13 @@ export const it: Messages = {
     DELIVERED: "Consegnata",
   },
   overview: {
+    partitions: "Partizioni",
+    partitionsText:
+      "Ciò che ciascuna occupa: memoria stimata da chiavi a caso, e script eseguiti nell'ultimo minuto.",
+    partition: "Partizione",
+    master: "Master",
+    memory: "Memoria",
+    calls: "Chiamate al secondo",
     title: "Panoramica",
     lead: "Ciò che entra, ciò che esce e ciò che attende nel mezzo.",
     accepted: "Eventi accettati",

@@ -12,6 +12,7 @@ import { Stat } from "#panel/web/parts/stat.tsx";
 import { whenIdle } from "#panel/web/parts/when-idle.ts";
 import { AlarmList } from "./alarm-list.tsx";
 import { ConsumerTable, LedgerTable, StoreList } from "./overview-tables.tsx";
+import { PartitionTable } from "./partition-table.tsx";
 import { Pipeline } from "./pipeline.tsx";
 import { type Reading, useOverview } from "./use-overview.ts";
 
@@ -82,6 +83,9 @@ function Board({ overview, history }: BoardProps) {
           </Stack>
         </Grid.Col>
       </Grid>
+      <Section title={t.overview.partitions} lead={t.overview.partitionsText}>
+        <PartitionTable />
+      </Section>
     </Stack>
   );
 }
