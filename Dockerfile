@@ -6,12 +6,15 @@ WORKDIR /build
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --ignore-scripts && node node_modules/bun/install.js
 COPY . .
-RUN node_modules/.bin/bun start/image/main.ts /image
+# What was built, for /healthz: docker build --build-arg COMMIT=$(git rev-parse HEAD)
+ARG COMMIT=""
+RUN node_modules/.bin/bun start/image/main.ts /image "$COMMIT"
 # The documentation site, which the panel serves at /docs.
 RUN node_modules/.bin/bun start/docs/main.ts /image/docs-built
 
 FROM debian:bookworm-slim
-LABEL org.opencontainers.image.title="Waybill"
+ARG COMMIT=""
+LABEL org.opencontainers.image.title="Waybill" org.opencontainers.image.revision="$COMMIT"
 WORKDIR /app
 ENV NODE_ENV=production HOST=0.0.0.0 DATA_DIR=/data MIMALLOC_PURGE_DELAY=-1
 COPY --from=build --chmod=755 /build/node_modules/bun/bin/bun.exe /usr/local/bin/bun

@@ -13,6 +13,14 @@ collectDefaultMetrics({
 
 const registers = [registry];
 
+/** 1 for each role of this process. */
+export const buildInfo = new Gauge({
+  name: "waybill_build_info",
+  help: "Always 1: what runs here, by role.",
+  labelNames: ["version", "commit", "role", "bun"],
+  registers,
+});
+
 export const eventsReceived = new Counter({
   name: "waybill_events_total",
   help: "Courier events by outcome.",

@@ -15,6 +15,7 @@ import { explainPort } from "./http/explain-port.ts";
 import { bindOpsDoor, METRICS_VARIABLE, openOpsPort } from "./http/ops-port.ts";
 import { parseStrictJson } from "./http/strict-json.ts";
 import { createLog, type Log } from "./log.ts";
+import { buildInfo } from "./metrics.ts";
 import { openSecrets, type Secrets, type SecretUse } from "./open-secrets.ts";
 import { openTracing } from "./open-tracing.ts";
 import {
@@ -36,6 +37,7 @@ import { expectRestored, RestoreUnfinished } from "./restore-mark.ts";
 import { SecretRefused } from "./secret-files.ts";
 import { keepUnshown, showUnshown } from "./unshown-secrets.ts";
 import { urlOf } from "./url-of.ts";
+import { COMMIT, VERSION } from "./version.ts";
 
 export interface Runtime {
   readonly config: Config;
@@ -247,6 +249,9 @@ export async function runRoles(
   });
 }
 
+/** Labels of `waybill_build_info`. */
+const BUILD = { version: VERSION, commit: COMMIT ?? "", bun: Bun.version };
+
 type Open = (config: Config, options: OpenOptions) => Promise<Runtime>;
 
 /**
@@ -285,6 +290,7 @@ export async function serve(
   try {
     const runtime = await opening;
     for (const { start } of all) if (!stopping) running.push(await start(runtime, running));
+    for (const { name } of roles) buildInfo.set({ ...BUILD, role: name }, 1);
     // Not before: a start that fails shows no secret.
     if (!stopping) await showUnshown(config.dataDir);
     for (const { onceUp } of running) if (!stopping) await onceUp?.();

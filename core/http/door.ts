@@ -5,6 +5,7 @@
 import type { AnyElysia } from "elysia";
 import { Problem } from "#core/problem.ts";
 import { urlOf } from "#core/url-of.ts";
+import { COMMIT, VERSION } from "#core/version.ts";
 
 export interface DoorTerms {
   /** The environment variable that names the port. */
@@ -42,8 +43,11 @@ export class PortRefused extends Error {
   }
 }
 
-/** What `/healthz` answers: who asks a port that is in use recognizes another Waybill by it. */
-export const ALIVE = { status: "ok", service: "waybill" } as const;
+/** What `/healthz` answers: who asks a port that is in use recognizes another Waybill by `service`. */
+export const ALIVE = {
+  ...({ status: "ok", service: "waybill" } as const),
+  ...{ version: VERSION, commit: COMMIT },
+};
 const RETRY_SECONDS = "1";
 
 type Answer = (request: Request, server: Bun.Server<unknown>) => Response | Promise<Response>;

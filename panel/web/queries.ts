@@ -29,6 +29,18 @@ export const meQuery = queryOptions({
   staleTime: ME_FRESH_MS,
 });
 
+interface Alive {
+  readonly version: string;
+  readonly commit: string | null;
+}
+
+/** What serves this page. */
+export const versionQuery = queryOptions({
+  queryKey: ["version"],
+  queryFn: async ({ signal }): Promise<Alive> => (await fetch("/healthz", { signal })).json(),
+  staleTime: ME_FRESH_MS,
+});
+
 /** The pages of a long list would be asked for again one by one, and compared row by row for each page that comes. */
 function isShort({ state: { data } }: { readonly state: { readonly data: unknown } }): boolean {
   const pages = (data as { readonly pages?: unknown } | undefined)?.pages;

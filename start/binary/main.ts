@@ -9,6 +9,7 @@ import { BESIDE_BINARY } from "#core/own-files.ts";
 import { guarded, Refused } from "#core/runtime.ts";
 import { BUILT_DOCTOR, bundle } from "#ingest/reference/doctor-file.ts";
 import { BUILT, buildWeb } from "#panel/web-bundle.ts";
+import { builtManifest } from "#start/image/built-manifest.ts";
 import { EMBEDDED, filesReadByPath } from "#start/image/reached-files.ts";
 
 const ROLES = ["ingest", "api", "processors", "analytics", "panel"];
@@ -38,6 +39,7 @@ async function putBeside(folder: string): Promise<void> {
     await mkdir(dirname(join(folder, path)), { recursive: true });
     await cp(path, join(folder, path), { recursive: true });
   }
+  await writeFile(join(folder, "package.json"), await builtManifest());
   await buildWeb(join(folder, BUILT));
   await mkdir(dirname(join(folder, BUILT_DOCTOR)), { recursive: true });
   await writeFile(join(folder, BUILT_DOCTOR), await bundle());

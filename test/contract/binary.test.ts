@@ -81,6 +81,12 @@ test("ingest and api work together, scripts of Redis and all", async () => {
   expect(body.accepted).toBe(1);
 });
 
+test("a binary knows its version", async () => {
+  const { version } = await Bun.file("package.json").json();
+  const alive = await (await fetch(`${address("ingest")}/healthz`)).json();
+  expect(alive).toMatchObject({ status: "ok", version });
+});
+
 test("what is read by its path lies beside the binary: documents, the reference's script, fonts and places", async () => {
   const merchant = await signIn(address("api"), "key_acme_main");
   const text = async (url: string) => (await fetch(url)).text();

@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Ajv2019 from "ajv/dist/2019";
 import { linksOf, sitePages } from "#start/docs/pages.ts";
+import { builtManifest } from "#start/image/built-manifest.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { freePort } from "#test/support/free-port.ts";
 import { startTestClickhouse } from "#test/support/servers.ts";
@@ -73,7 +74,7 @@ describe("the image", () => {
 
   test("is built by the Dockerfile from this folder, and runs as a user without rights", async () => {
     const text = await Bun.file("Dockerfile").text();
-    expect(text).toContain("RUN node_modules/.bin/bun start/image/main.ts /image\n");
+    expect(text).toContain('RUN node_modules/.bin/bun start/image/main.ts /image "$COMMIT"\n');
     expect(text).toContain("COPY --from=build /image /app\n");
     expect(text).toMatch(/^USER [1-9]\d+:[1-9]\d+$/m);
     expect(text.match(/^FROM .*$/gm)?.at(-1)).toMatch(/-slim$/);
@@ -94,6 +95,18 @@ describe("the image", () => {
       ignored.includes(path.split("/")[0] ?? ""),
     );
     expect(dropped).toEqual([]);
+  });
+
+  test("knows its version, and the commit that it was built from", async () => {
+    const built = await Bun.file(join(app, "package.json")).json();
+    const { version } = await Bun.file("package.json").json();
+    expect(built.version).toBe(version);
+    const named = JSON.parse(await builtManifest("0123456789abcdef"));
+    expect(named).toMatchObject({ version, gitHead: "0123456789abcdef" });
+    const script =
+      'import { COMMIT, VERSION } from "./core/version.ts"; console.log(VERSION, COMMIT);';
+    const said = (await output([process.execPath, "-e", script], app)).trim();
+    expect(said).toBe(`${version} ${built.gitHead ?? null}`);
   });
 
   test("lists each of its packages in sbom.json, with its licence", async () => {

@@ -23,6 +23,7 @@ import {
 import { testSetup } from "#test/support/setup.ts";
 import { untilRefused } from "#test/support/until-refused.ts";
 
+const { version } = await Bun.file(join(import.meta.dir, "../../package.json")).json();
 const START_LIMIT_MS = 60_000;
 const TOKEN = "metrics-token-of-the-tests";
 
@@ -131,11 +132,20 @@ describe("METRICS_PORT", () => {
     const own = [processors, analytics].map((port) => `http://127.0.0.1:${port}`);
     for (const url of [product.ingest, product.api, product.panel, ...own]) {
       expect(await statusOf(`${url}/metrics`)).toBe(404);
-      expect(await statusOf(`${url}/healthz`)).toBe(200);
+      const alive = await (await fetch(`${url}/healthz`)).json();
+      expect(alive).toEqual({ status: "ok", service: "waybill", version, commit: null });
       await eventually(() => isReady(url), "the role is ready", START_LIMIT_MS);
     }
     const text = await (await fetch(`http://127.0.0.1:${metrics}/metrics`)).text();
     for (const role of ["ingest", "api", "panel"]) expect(text).toContain(`role="${role}"`);
+    const build = text.split("\n").filter((line) => line.startsWith("waybill_build_info{"));
+    const roles = ["ingest", "api", "processors", "analytics", "panel"];
+    expect(build.map((line) => /role="(\w+)"/.exec(line)?.[1] ?? "").sort()).toEqual(roles.sort());
+    for (const line of build) {
+      expect(line).toContain(`version="${version}"`);
+      expect(line).toContain(`bun="${Bun.version}"`);
+      expect(line).toEndWith(" 1");
+    }
     await product.end();
   }, 300_000);
 });

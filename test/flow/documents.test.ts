@@ -29,6 +29,7 @@ const TRIED_BY: Readonly<Record<string, Readonly<Record<string, readonly string[
 const NOT_RUN: ReadonlyArray<readonly [begin: string, reason: string]> = [
   ["import os\nimport clickhouse_connect", "needs a package of PyPI and a ClickHouse server"],
   ["import pandas", "needs a package of PyPI"],
+  ["-- 1. As SHOW CREATE TABLE prints it", "needs a cluster of ClickHouse servers with rows"],
 ];
 const EXAMPLES = DOCUMENTS.flatMap(examplesIn);
 

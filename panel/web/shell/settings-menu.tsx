@@ -10,12 +10,12 @@ import {
   IconUserCircle,
   IconWebhook,
 } from "@tabler/icons-react";
-import { useSuspenseQuery } from "@tanstack/react-query";
+import { useQuery, useSuspenseQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { call } from "#panel/web/api/call.ts";
 import { type Language, useText } from "#panel/web/i18n/text.tsx";
 import { useAction } from "#panel/web/parts/use-action.ts";
-import { meQuery, queries } from "#panel/web/queries.ts";
+import { meQuery, queries, versionQuery } from "#panel/web/queries.ts";
 
 /** Language, colours, and the visitor's own account. */
 export function SettingsMenu() {
@@ -129,7 +129,16 @@ function AccountMenu() {
         >
           {t.app.logOut}
         </Menu.Item>
+        <VersionLabel />
       </Menu.Dropdown>
     </Menu>
   );
+}
+
+/** Of the server, which may be a later one than this page was loaded from. Asked for when the menu opens. */
+function VersionLabel() {
+  const { data } = useQuery(versionQuery);
+  if (!data) return null;
+  const { version, commit } = data;
+  return <Menu.Label>Waybill {commit ? `${version} (${commit.slice(0, 7)})` : version}</Menu.Label>;
 }
