@@ -48,7 +48,7 @@ export interface TableReplicas {
 }
 
 /** Of ClickHouse, year and month. */
-const LEAST_CLICKHOUSE = [25, 8] as const;
+export const LEAST_CLICKHOUSE = [25, 8] as const;
 const UNKNOWN = "not readable";
 
 /** @param clickhouse what it tells, null if it does not answer; null = not to be asked from here */
@@ -80,7 +80,7 @@ function examineClickhouse(facts: ClickhouseFacts | null): Finding[] {
       ...{ check: "ClickHouse is recent enough", found: version },
       ok: year > leastYear || (year === leastYear && month >= leastMonth),
       wanted: `${LEAST_CLICKHOUSE.join(".")} or later`,
-      advice: "Upgrade ClickHouse: Waybill is tested with no older one.",
+      advice: "Upgrade ClickHouse: Waybill uses settings that older versions lack.",
     }),
     finding("clickhouse-clock", {
       ...{ check: "The clock of ClickHouse agrees", ok: Math.abs(aheadMs) <= CLOCK_LIMIT_MS },

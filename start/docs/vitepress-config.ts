@@ -41,6 +41,7 @@ const SIDEBAR = [
         operations("Containers", "containers"),
         operations("Kubernetes", "kubernetes"),
       ]),
+      page("Compatibility", "/compatibility"),
       page("Sizing", "/scale"),
       page("Performance", "/performance"),
       page("Reliability", "/reliability"),

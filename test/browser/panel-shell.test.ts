@@ -1,6 +1,7 @@
 /** The frame of the control panel in a real browser: log-in, navigation, language, colours, keyboard. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser } from "playwright-core";
+import { VERSION } from "#core/version.ts";
 import { openTestAnalytics, type TestAnalytics } from "#test/support/analytics.ts";
 import { openBrowser } from "#test/support/browser.ts";
 import { openVisitor } from "#test/support/panel-visitor.ts";
@@ -41,6 +42,7 @@ describe("an operator with a token", () => {
     expect(new URL(page.url()).pathname + new URL(page.url()).search).toBe("/overview?a=1");
     await page.waitForFunction('document.title === "Overview · Waybill"');
     await page.getByRole("button", { name: "Your account" }).click();
+    await page.getByText(`Waybill ${VERSION}`).waitFor();
     await page.getByRole("menuitem", { name: "Log out" }).click();
     await page.waitForURL("**/login");
     await open("/overview");

@@ -15,6 +15,7 @@ import { startClickhouseHttp } from "./clickhouse-http.ts";
 import { asReader, createReader, readerUser } from "./clickhouse-reader.ts";
 import { eventually } from "./eventually.ts";
 import { DURABLE, hasLoaded, redisCommand } from "./redis-server.ts";
+import { CLICKHOUSE_IMAGE, REDIS_IMAGE } from "./server-images.ts";
 
 /** Where an engine answers unless `DOCKER_HOST` names another one. */
 const DOCKER_SOCKET = "/var/run/docker.sock";
@@ -130,7 +131,7 @@ export async function startTestClickhouse(kind: ClickhouseKind): Promise<TestCli
 }
 
 async function startClickhouseContainer(): Promise<TestClickhouseServer> {
-  const container = await new GenericContainer("clickhouse/clickhouse-server:26.7")
+  const container = await new GenericContainer(CLICKHOUSE_IMAGE)
     .withEnvironment({
       CLICKHOUSE_USER: "waybill",
       CLICKHOUSE_PASSWORD: "waybill",

@@ -613,7 +613,7 @@ export const it: Messages = {
       },
       "clickhouse-version": {
         check: "ClickHouse è abbastanza recente",
-        advice: "Aggiorna ClickHouse: Waybill non è provato con versioni precedenti.",
+        advice: "Aggiorna ClickHouse: Waybill usa impostazioni che le versioni precedenti non hanno.",
       },
       "clickhouse-clock": {
         check: "L'orologio di ClickHouse concorda",
