@@ -74,7 +74,11 @@ export type SchemaOptions = Pick<
 /** Other processes change nothing meanwhile. */
 export type InTurn = (work: () => Promise<void>) => Promise<void>;
 
-const LIKE = { names: TABLE_NAMES, versionView: VERSION_VIEW };
+const VIEW_NAMES = [...FEEDS, ...VIEWS].flatMap(
+  (sql) => /^CREATE .*\bVIEW (?:IF NOT EXISTS )?(\w+)/m.exec(sql)?.[1] ?? [],
+);
+/** A server that lacks any of them is not complete. */
+const LIKE = { names: [...TABLE_NAMES, ...VIEW_NAMES], versionView: VERSION_VIEW };
 /** A server of the cluster that has lost its tables, or still lacks its database, cannot run a statement. The others go on. */
 const INCOMPLETE_SERVER: ReadonlySet<string | null> = new Set([
   ...["UNKNOWN_TABLE", "UNKNOWN_DATABASE", "REPLICA_ALREADY_EXISTS"],

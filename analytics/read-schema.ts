@@ -8,7 +8,7 @@ export interface Schema {
   readonly version: number;
   /** By the names of its tables, what would make them as they are, as ClickHouse writes it. */
   readonly statements: ReadonlyMap<string, string>;
-  /** Its tables that are missing. */
+  /** Its tables and views that are missing. */
   readonly missing: readonly string[];
   /** The lowest version of a server of the cluster that answers and has all tables; 0 where one lacks any. */
   readonly lowest: number;

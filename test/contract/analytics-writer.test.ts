@@ -1,7 +1,7 @@
 /** The change log's way into ClickHouse: batches, redelivery, refusals, outage. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { applySchema, TABLE_NAMES } from "#analytics/apply-schema.ts";
+import { applySchema, TABLE_NAMES, VERSION_VIEW } from "#analytics/apply-schema.ts";
 import { type Benchmarks, openBenchmarks } from "#analytics/benchmarks.ts";
 import { startAnalytics } from "#analytics/main.ts";
 import { benchmarkHandler } from "#analytics/write-batches.ts";
@@ -183,6 +183,7 @@ describe.each(CLICKHOUSES)("the handler, ClickHouse: %s", (kind) => {
         query: `ALTER TABLE ${table} RESET SETTING fsync_after_insert, fsync_part_directory`,
       });
     for (const table of TABLE_NAMES) await reset(table);
+    await store.writer.command({ query: `DROP VIEW ${VERSION_VIEW}` });
     expect(await syncsOf(400)).toBe(0);
     await applySchema(store.writer, store.config);
     expect(await syncsOf(401)).toBeGreaterThan(2);
