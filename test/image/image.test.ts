@@ -20,7 +20,7 @@ import {
   startReceiver,
   type TestAuthority,
 } from "#test/support/receiver.ts";
-import { REDIS_IMAGE } from "#test/support/servers.ts";
+import { REDIS_IMAGE } from "#test/support/server-images.ts";
 import { WEBHOOK_SECRET } from "#test/support/setup.ts";
 import { BUILD_FILE, type Build, IMAGE } from "./build.ts";
 import { runArguments, type Service, servicesOf } from "./compose.ts";

@@ -19,7 +19,6 @@ import { CLICKHOUSE_IMAGE, REDIS_IMAGE } from "./server-images.ts";
 
 /** Where an engine answers unless `DOCKER_HOST` names another one. */
 const DOCKER_SOCKET = "/var/run/docker.sock";
-export const REDIS_IMAGE = "redis:7.0-alpine";
 
 export interface TestServer {
   /** What `connectRedis` or `CLICKHOUSE_URL` takes; null = the embedded ClickHouse. */

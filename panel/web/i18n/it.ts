@@ -613,7 +613,8 @@ export const it: Messages = {
       },
       "clickhouse-version": {
         check: "ClickHouse è abbastanza recente",
-        advice: "Aggiorna ClickHouse: Waybill usa impostazioni che le versioni precedenti non hanno.",
+        advice:
+          "Aggiorna ClickHouse: Waybill usa impostazioni che le versioni precedenti non hanno.",
       },
       "clickhouse-clock": {
         check: "L'orologio di ClickHouse concorda",
