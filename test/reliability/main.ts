@@ -27,6 +27,8 @@ const FILES: ReadonlyArray<readonly [file: string, share: number]> = [
   ["test/fault/disk-full.test.ts", 0],
   ["test/fault/store-unavailable.test.ts", 0],
   ["test/fault/silent-master.test.ts", 0],
+  ["test/fault/lose-masters.test.ts", 0],
+  ["test/fault/lose-shard.test.ts", 0],
   ["test/fault/slot-migration.test.ts", 0],
   ["test/fault/clock-steps.test.ts", 0.5],
   ["test/fault/bad-disks.test.ts", 0],

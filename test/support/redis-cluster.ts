@@ -40,6 +40,8 @@ export interface TestCluster {
   readonly loseShard: (tag: string) => Promise<(which?: "both" | "first") => Promise<void>>;
   /** Which shard has the slot of a hash tag, or of a key without one, while no slots have been moved. */
   readonly shardOf: (tag: string) => Promise<number>;
+  /** How often the master of a shard was asked to wait for its replicas. */
+  readonly waitsOf: (shard: number) => Promise<number>;
   /** SIGKILL to a node, which stays away. */
   readonly loseNode: (port: number) => Promise<void>;
   /** A master becomes the replica of its replica, as before maintenance. */
@@ -121,6 +123,11 @@ export async function startTestCluster(): Promise<TestCluster> {
     freezeMaster: async (tag) => freeze(nodes, ...(await pairOf(await shardOfTag(tag)))),
     loseShard: async (tag) => loseBoth(nodes, ...(await pairOf(await shardOfTag(tag)))),
     shardOf: shardOfTag,
+    async waitsOf(shard) {
+      const [master] = await pairOf(shard);
+      const calls = String(await master.send("INFO", "commandstats"));
+      return Number(/cmdstat_wait:calls=(\d+)/.exec(calls)?.[1] ?? 0);
+    },
     async loseNode(port) {
       await nodes.find((node) => node.port === port)?.kill();
     },

@@ -30,10 +30,14 @@ function newCluster(urls: readonly string[]) {
       url,
       socket: { socketTimeout: ASK_AT_START_MS },
     })),
+    topologyRefreshOnReconnectionAttemptStrategy: SEARCH_AFTER_MS,
     // For every connection. Long, because a pause of this process counts as silence too.
     defaults: { ...COMMON, socket: { socketTimeout: 3 * SILENT_MS } },
   });
 }
+
+/** A master that cannot be reached for this long may have a successor: other nodes are asked, and again as often. */
+const SEARCH_AFTER_MS = 1_000;
 
 /** Some of the configured nodes may be silent: others are asked before the time to connect is over. */
 const ASK_AT_START_MS = 5_000;
