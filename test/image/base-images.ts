@@ -27,6 +27,12 @@ export interface BaseImages {
   readonly redis: readonly string[];
 }
 
+/** Whether this machine gives a process mounts, processes and a network of its own. @throws {NoContainers} */
+export async function tryNamespaces(): Promise<void> {
+  const tried = await run(isolated(["true"]));
+  if (tried.status !== 0) throw refusal("it gives no namespaces", tried);
+}
+
 /** The names that the Dockerfile, the compose files and the tests use. */
 export async function namedImages(): Promise<BaseImages> {
   const dockerfile = await Bun.file("Dockerfile").text();
@@ -45,10 +51,10 @@ export async function provideBase(engine: Engine, { base }: BaseImages): Promise
   const tar = join(engine.folder, "base.tar");
   const options = ["force-unsafe-io", ...LEFT_OUT.map((path) => `path-exclude=${path}`)];
   const made = await run(
-    [
+    enclosed([
       ...["mmdebstrap", "--quiet", "--variant=minbase", `--aptopt=Acquire::Languages "none"`],
       ...[...options.map((option) => `--dpkgopt=${option}`), suite, tar],
-    ],
+    ]),
     { env: { TMPDIR: engine.folder }, limitMs: BOOTSTRAP_LIMIT_MS },
   );
   if (made.status !== 0) throw refusal(`${base} can neither be pulled nor made`, made);

@@ -15,6 +15,7 @@ import {
   provideBuildBase,
   provideRedis,
   tryContainer,
+  tryNamespaces,
 } from "./base-images.ts";
 import { BUILD_FILE, type Build, IMAGE } from "./build.ts";
 import {
@@ -51,14 +52,15 @@ try {
   process.exitCode = await tryImage();
 } catch (error) {
   if (!(error instanceof NoContainers)) throw error;
-  process.stdout.write(`The image is not tried on this machine: ${error.message}.\n`);
-  if (isStopping) process.exitCode = 1;
+  if (!isStopping) process.stdout.write(`The image is not tried here: ${error.message}.\n`);
+  else process.exitCode = 1;
 } finally {
   await rm(folder, { recursive: true, force: true });
 }
 
 async function tryImage(): Promise<number> {
   await timed("the tools", ensureTools());
+  await tryNamespaces();
   const engine = await createEngine(folder);
   const images = await namedImages();
   await timed("the base image", provideBase(engine, images));
