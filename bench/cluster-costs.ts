@@ -1,8 +1,9 @@
 /**
  * What an event, a read and a webhook cost on a real Redis Cluster of six nodes, with `REDIS_WAIT_REPLICAS=1` and messages of 1, 20 and
- * 500 events: `bun bench/cluster-costs.ts [--runs 3] [--write]`. All figures are CPU time of the processes, so a machine that others
+ * 500 events: `bun bench/cluster-costs.ts [--runs 3] [--check] [--write]`. All figures are CPU time of the processes, so a machine that others
  * use too spoils them little; what the same processes take at rest is taken off. `--write` writes `docs/scale.json`, from which
- * `bench/scale-plan.ts` computes `docs/scale.md`.
+ * `bench/scale-plan.ts` computes `docs/scale.md`. `--check` measures the line of messages of 20 once more, and fails if it is not within
+ * `CHECK_FACTOR` of what is recorded.
  */
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { cpus, tmpdir } from "node:os";
@@ -24,11 +25,13 @@ import { startTestCluster } from "#test/support/redis-cluster.ts";
 import { benchSetup, loadPart, shipmentIdOf } from "./load-shipments.ts";
 import { type Role, startRole, tell } from "./product-roles.ts";
 import {
+  CHECK_FACTOR,
   type ClusterCosts,
   COSTS_FILE,
   MESSAGE_SIZES,
   type MessageSize,
   type SizeCosts,
+  totalOf,
 } from "./scale-costs.ts";
 import { runSustained } from "./sustained-run.ts";
 
@@ -37,6 +40,7 @@ const { values } = parseArgs({
     runs: { type: "string", default: "3" },
     quick: { type: "boolean", default: false },
     write: { type: "boolean", default: false },
+    check: { type: "boolean", default: false },
   },
 });
 const RUNS = Number(values.runs);
@@ -261,22 +265,42 @@ function medians<T extends object>(runs: readonly T[]): T {
   return Object.fromEntries(entries) as T;
 }
 
-async function measure(): Promise<ClusterCosts> {
+async function warmUp(): Promise<void> {
   const isUp = (port: number) =>
     fetch(`http://127.0.0.1:${port}/readyz`).then(
       ({ ok }) => ok,
       () => false,
     );
-  await eventually(
-    async () => (await isUp(ingestPort)) && (await isUp(apiPort)),
-    "ready",
-    LIMIT_MS,
-  );
+  const areUp = async () => (await isUp(ingestPort)) && (await isUp(apiPort));
+  await eventually(areUp, "ready", LIMIT_MS);
   // Code that has not run often is slower.
   await send(500, 12_000);
   await send(1, 500);
   await workOff();
   tell("warm");
+}
+
+const CHECKED: MessageSize = 20;
+
+function checkOf(recorded: SizeCosts, again: SizeCosts): ClusterCosts["check"] {
+  return {
+    messageSize: CHECKED,
+    predicted: totalOf(recorded),
+    measured: Math.round(totalOf(again)),
+  };
+}
+
+/** @returns what is recorded, with the line that was measured again */
+async function checkLine(): Promise<ClusterCosts> {
+  const recorded = (await Bun.file(COSTS_FILE).json()) as ClusterCosts;
+  const check = checkOf(recorded.messages[CHECKED], await measureSize(CHECKED));
+  tell(`an event of messages of ${CHECKED}: ${check.measured} us, recorded ${check.predicted}`);
+  const ratio = check.measured / check.predicted;
+  if (ratio > CHECK_FACTOR || ratio < 1 / CHECK_FACTOR) process.exitCode = 1;
+  return { ...recorded, check };
+}
+
+async function measureAll(): Promise<ClusterCosts> {
   const bySize = new Map<MessageSize, SizeCosts>();
   for (const size of MESSAGE_SIZES) {
     const runs: SizeCosts[] = [];
@@ -291,6 +315,7 @@ async function measure(): Promise<ClusterCosts> {
   tell(`reads: ${JSON.stringify(reads)}`);
   const large = bySize.get(500);
   if (!large) throw new Error("not measured");
+  const check = checkOf(bySize.get(CHECKED) ?? large, await measureSize(CHECKED));
   const webhooks: ClusterCosts["webhook"][] = [];
   for (let run = 0; run < RUNS; run += 1) webhooks.push(await measureWebhooks(large));
   const model = (await readFile("/proc/cpuinfo", "utf8")).match(/model name\s*: (.+)/)?.[1];
@@ -299,6 +324,7 @@ async function measure(): Promise<ClusterCosts> {
     machine: `${cpus().length} cores of ${model}, Bun ${Bun.version}, Redis ${redis?.[1]}`,
     ...{ shipments: SHIPMENTS, runs: RUNS },
     messages: Object.fromEntries(bySize) as ClusterCosts["messages"],
+    check,
     read: medians(reads),
     webhook: medians(webhooks),
   };
@@ -316,7 +342,8 @@ async function end(opened: Runtime): Promise<void> {
 }
 
 try {
-  const costs = await measure();
+  await warmUp();
+  const costs = values.check ? await checkLine() : await measureAll();
   const text = `${JSON.stringify(costs, null, 2)}\n`;
   if (values.write) await Bun.write(COSTS_FILE, text);
   process.stdout.write(text);
