@@ -12,6 +12,7 @@ import { internalErrors } from "#core/metrics.ts";
 import type { Redis } from "#core/redis/client/client.ts";
 import { PARTITIONS } from "#core/redis/client/keys.ts";
 import { startTickingThroughOutages } from "#core/redis/client/outage.ts";
+import { isPartAway, unlessPartIsAway } from "#core/redis/client/part-away.ts";
 import { isStoreUnavailable } from "#core/redis/client/store-unavailable.ts";
 import type { Live } from "#core/redis/config/live.ts";
 import { readLaneDepths } from "#core/redis/webhooks/attempt-stats.ts";
@@ -40,11 +41,16 @@ export function startReplayJobs(deps: ReplayDeps): Ticking {
 
 async function stepAll(deps: ReplayDeps): Promise<void> {
   const partitions = Array.from({ length: PARTITIONS }, (_, n) => n);
-  const replays = await Promise.all(partitions.map((n) => runningReplays(deps.redis, n)));
-  for (const replay of replays.flat()) {
+  const ignore = unlessPartIsAway(deps.redis);
+  const replays = await Promise.all(
+    partitions.map((n) => runningReplays(deps.redis, n).catch(ignore)),
+  );
+  for (const replay of replays.flatMap((own) => own ?? [])) {
     try {
       await step(deps, replay);
     } catch (error) {
+      // Those of the other partitions go on.
+      if (isPartAway(error, deps.redis)) continue;
       if (isStoreUnavailable(error, deps.redis)) throw error;
       // It holds up no other replay, and goes on with the next tick.
       internalErrors.inc({ part: "replays" });
