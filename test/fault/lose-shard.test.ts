@@ -63,6 +63,34 @@ async function historiesOf(merchant: Merchant, ids: readonly number[]): Promise<
   return found.toSorted();
 }
 
+/** Applied, sent and analysed while the shard is away, by ports that are ready and a panel that can be read. */
+async function expectServedMeanwhile(
+  beta: Merchant,
+  otherIds: readonly number[],
+  meanwhile: readonly CourierEvent[],
+): Promise<void> {
+  const due = meanwhile.map(({ eventId }) => eventId).toSorted();
+  const { product, receiver } = own;
+  await eventually(
+    async () => Bun.deepEquals(await historiesOf(beta, otherIds), due),
+    "events of the other shards are applied",
+  );
+  const told = new Set(meanwhile.map(({ trackingNumber }) => trackingNumber));
+  const webhooks = () =>
+    receiver.requests.filter(({ body }) => told.has(body.data.shipment.trackingNumber)).length;
+  await eventually(
+    () => webhooks() === due.length,
+    () => `${due.length} webhooks, ${webhooks()}`,
+  );
+  const overview = await eventually(async () => {
+    const { missing, lag } = await readPanel(product, "/overview");
+    const left = lag.find(({ group }: { group: string }) => group === "analytics");
+    return left.entries === 0 && { missing };
+  }, "the analytics have written what the other shards hold");
+  expect(overview.missing).toContain(LOST);
+  expect(await areReady([product.ingest, product.api, product.panel])).toBe(true);
+}
+
 test("a lost shard takes nothing with it that does not need it, and everything catches up when it is back", async () => {
   const { cluster, product, receiver } = own;
   const ids = await createShipments(product, "AWAY", SHIPMENTS);
@@ -99,24 +127,7 @@ test("a lost shard takes nothing with it that does not need it, and everything c
     expect(["ACCEPTED", "DUPLICATE"]).toContain(outcome);
   }
   const due = meanwhile.map(({ eventId }) => eventId).toSorted();
-  await eventually(
-    async () => Bun.deepEquals(await historiesOf(beta, otherIds), due),
-    "events of the other shards are applied",
-  );
-  const told = new Set(meanwhile.map(({ trackingNumber }) => trackingNumber));
-  const webhooks = () =>
-    receiver.requests.filter(({ body }) => told.has(body.data.shipment.trackingNumber)).length;
-  await eventually(
-    () => webhooks() === due.length,
-    () => `${due.length} webhooks, ${webhooks()}`,
-  );
-  const overview = await eventually(async () => {
-    const { missing, lag } = await readPanel(product, "/overview");
-    const left = lag.find(({ group }: { group: string }) => group === "analytics");
-    return left.entries === 0 && { missing };
-  }, "the analytics have written what the other shards hold");
-  expect(overview.missing).toContain(LOST);
-  expect(await areReady([product.ingest, product.api, product.panel])).toBe(true);
+  await expectServedMeanwhile(beta, otherIds, meanwhile);
   const awaySeconds = Math.round((performance.now() - lostAtMs) / 100) / 10;
 
   const backAtMs = performance.now();
