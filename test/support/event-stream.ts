@@ -140,7 +140,7 @@ export function startEventStream(
 }
 
 /** The text of the status carries the eventId, so that the merchant's history tells which events arrived. */
-function numbered(trackingNumber: string, sent: number): CourierEvent {
+export function numbered(trackingNumber: string, sent: number): CourierEvent {
   const second = (sent * STEP) % SECONDS;
   const round = Math.floor(sent / SECONDS);
   const occurredAt = new Date(FIRST_MS + second * 1_000 + round).toISOString();

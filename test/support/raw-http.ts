@@ -86,7 +86,7 @@ function exchange(socket: Socket, request: string): Promise<RawAnswer & { keepsO
 }
 
 /** Null while something is missing of it. */
-function readAnswer(text: string, isHead: boolean, isClosed: boolean): RawAnswer | null {
+export function readAnswer(text: string, isHead: boolean, isClosed: boolean): RawAnswer | null {
   const end = text.indexOf("\r\n\r\n");
   if (end < 0) return isClosed ? { status: 0, headers: new Map(), body: text } : null;
   const [first = "", ...lines] = text.slice(0, end).split("\r\n");

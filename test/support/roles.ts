@@ -29,12 +29,16 @@ export interface Roles {
   readonly api: string;
   readonly panel: string;
   readonly otherPanel: string;
+  /** By name, of all that are ready. */
+  readonly urls: Readonly<Record<string, string>>;
   /** With the embedded ClickHouse, which one process at a time may open. */
   readonly dataDir: string;
   /** Names of everything that can be killed, the store among them. */
   readonly names: readonly string[];
   /** SIGKILL, then a new start; does not wait for readiness. For the store of a cluster: one of its masters. */
   readonly killAndStart: (name: string) => Promise<void>;
+  /** SIGTERM, then a new start; does not wait for readiness. @returns the exit status */
+  readonly restart: (name: string) => Promise<number | null>;
   readonly ready: () => Promise<void>;
   /** Kills everything; the data stays until the end. */
   readonly halt: () => Promise<void>;
@@ -89,12 +93,18 @@ export async function startRoles(
     api: urls["api-1"] ?? "",
     panel: urls["panel-1"] ?? "",
     otherPanel: urls["panel-2"] ?? "",
+    urls,
     dataDir,
     names: [...new Set([REDIS, ...parts.keys()])],
     async killAndStart(name) {
       if (name === REDIS && failovers) await failovers.begin();
       else await running.kill(name);
       running.restartTheFallen();
+    },
+    async restart(name) {
+      const status = await running.terminate(name);
+      running.restartTheFallen();
+      return status;
     },
     ready,
     halt: running.killAll,
@@ -115,7 +125,7 @@ async function addRoles(
   for (const [role, portName] of Object.entries(ROLES)) {
     for (const name of [`${role}-1`, `${role}-2`]) {
       const port = await freePort();
-      if (role !== STANDS_BY) urls[name] = `http://127.0.0.1:${port}`;
+      if (role !== STANDS_BY || env["CLICKHOUSE_URL"]) urls[name] = `http://127.0.0.1:${port}`;
       parts.set(name, {
         command: ["bun", `${role}/main.ts`],
         env: { ...env, [portName]: String(port) },
@@ -149,16 +159,18 @@ function oneAfterTheOther({ killMaster }: Store) {
 }
 
 function runParts(parts: ReadonlyMap<string, Part>) {
-  async function kill(name: string): Promise<void> {
+  async function end(name: string, signal: "SIGKILL" | "SIGTERM"): Promise<number | null> {
     const child = parts.get(name)?.child;
-    if (!child || child.exitCode !== null || child.signalCode !== null) return;
-    const ended = new Promise((resolve) => child.once("exit", resolve));
-    child.kill("SIGKILL");
-    await ended;
+    if (!child || child.exitCode !== null || child.signalCode !== null) return null;
+    const ended = new Promise<number | null>((resolve) => child.once("exit", resolve));
+    child.kill(signal);
+    return ended;
   }
+  const kill = (name: string) => end(name, "SIGKILL");
 
   return {
     kill,
+    terminate: (name: string) => end(name, "SIGTERM"),
     killAll: async () => void (await Promise.all([...parts.keys()].map(kill))),
     /** A role that starts while Redis is unavailable ends with status 1; whoever runs it starts it again. */
     restartTheFallen() {
