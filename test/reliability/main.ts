@@ -34,6 +34,7 @@ const FILES: ReadonlyArray<readonly [file: string, share: number]> = [
   ["test/fault/bad-disks.test.ts", 0],
   ["test/fault/names-fail.test.ts", 0],
   ["test/fault/rolling-upgrade.test.ts", 0],
+  ["test/fault/rolling-restarts.test.ts", 0],
   ["test/fault/overload.test.ts", 6],
   ["test/fault/noisy-neighbour.test.ts", 2],
   ["test/contract/ingest-fuzz.test.ts", 2],
