@@ -1,5 +1,5 @@
 # One image for every role; compose.yaml and the chart name the role to run. ClickHouse and Redis run beside it, so the embedded
-# engines, the build tools and what only browsers and tests need stay out (start/image). At most 60 MB above the base and Bun, which
+# engines, the build tools and what only browsers and tests need stay out (tools/image). At most 60 MB above the base and Bun, which
 # test/image checks.
 FROM node:22-bookworm-slim AS build
 WORKDIR /build
@@ -8,9 +8,9 @@ RUN npm ci --ignore-scripts && node node_modules/bun/install.js
 COPY . .
 # What was built, for /healthz: docker build --build-arg COMMIT=$(git rev-parse HEAD)
 ARG COMMIT=""
-RUN node_modules/.bin/bun start/image/main.ts /image "$COMMIT"
+RUN node_modules/.bin/bun tools/image/main.ts /image "$COMMIT"
 # The documentation site, which the panel serves at /docs.
-RUN node_modules/.bin/bun start/docs/main.ts /image/docs-built
+RUN node_modules/.bin/bun tools/docs/main.ts /image/docs-built
 
 FROM debian:bookworm-slim
 ARG COMMIT=""
@@ -26,4 +26,4 @@ VOLUME /data
 ENTRYPOINT ["bun"]
 CMD ["ingest/main.ts"]
 # Of the role that the command above starts; compose.yaml has one for each role, and the chart has probes.
-HEALTHCHECK --interval=10s --timeout=5s --start-period=60s CMD ["bun", "start/healthy/main.ts", "8081"]
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s CMD ["bun", "cli/healthy/main.ts", "8081"]

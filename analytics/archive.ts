@@ -1,11 +1,6 @@
 /** The archive of shipments that are over, for the rooms that read shipments. */
 import type { ClickHouseClient } from "@clickhouse/client";
-import type { Config } from "#core/config.ts";
-import type { Log } from "#core/log.ts";
-import { Problem } from "#core/problem.ts";
-import type { SearchableArchive } from "#core/redis/search/archive-search.ts";
-import type { Vault } from "#core/secrets.ts";
-import { countHits, readHits, readMarks } from "./archive-questions.ts";
+import { countHits, readHits, readMarks } from "#analytics/archive/archive-questions.ts";
 import {
   openRow,
   readAhead,
@@ -13,9 +8,18 @@ import {
   readProgress,
   readRows,
   type SealedRow,
-} from "./archive-table.ts";
-import { clickhouseErrorType, keepClickhouse, openClickhouse } from "./clickhouse.ts";
-import { CATCH_UP_MS } from "./time-limits.ts";
+} from "#analytics/archive/archive-table.ts";
+import {
+  clickhouseErrorType,
+  keepClickhouse,
+  openClickhouse,
+} from "#analytics/clickhouse/clickhouse.ts";
+import { CATCH_UP_MS } from "#analytics/clickhouse/time-limits.ts";
+import type { Config } from "#core/platform/environment/config.ts";
+import { Problem } from "#core/platform/errors/problem.ts";
+import type { Log } from "#core/platform/process/log.ts";
+import type { Vault } from "#core/platform/secrets/secrets.ts";
+import type { SearchableArchive } from "#core/search/store/archive-search.ts";
 
 /** Questions of one process that wait for their answers; one more is refused at once. */
 export const ARCHIVE_WAITING = 200;

@@ -1,5 +1,5 @@
 /** What ClickHouse has of the audit log. Nothing but the panel asks for it; SQL access does not reach it. */
-import { type AuditEntry, type AuditQuery, auditPlace } from "#core/redis/config/audit-log.ts";
+import { type AuditEntry, type AuditQuery, auditPlace } from "#core/accounts/store/audit-log.ts";
 import readAuditSql from "./queries/read-audit.sql" with { type: "text" };
 
 type Rows = <T>(query: string, params: Record<string, unknown>) => Promise<T[]>;

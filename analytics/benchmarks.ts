@@ -2,7 +2,19 @@
  * Courier benchmarks of document 1, "Couriers", over every company's deliveries. One query reads the cells of a lane;
  * the rules about them are pure.
  */
-import type { Config } from "#core/config.ts";
+
+import {
+  clickhouseErrorType,
+  keepClickhouse,
+  openClickhouse,
+} from "#analytics/clickhouse/clickhouse.ts";
+import { readClickhouseFacts } from "#analytics/clickhouse/clickhouse-facts.ts";
+import {
+  type CellsQuery,
+  finestCell,
+  type LaneCell,
+  readCells,
+} from "#analytics/queries/lane-cells.ts";
 import {
   type DayCounts,
   type DayInterval,
@@ -10,24 +22,18 @@ import {
   medianInterval,
   percentileDays,
   sampleSize,
-} from "#core/domain/benchmarks/day-counts.ts";
-import {
-  type Efficiency,
-  efficiency,
-  networkOf,
-} from "#core/domain/benchmarks/efficiency-index.ts";
+} from "#core/benchmarks/rules/day-counts.ts";
+import { type Efficiency, efficiency, networkOf } from "#core/benchmarks/rules/efficiency-index.ts";
 import {
   type Grain,
   MIN_SAMPLE,
   type WeightBand,
   weightBand,
-} from "#core/domain/benchmarks/lane.ts";
-import { benchmarkFailures } from "#core/metrics.ts";
-import { Problem } from "#core/problem.ts";
-import type { ClickhouseFacts } from "#core/store-doctor.ts";
-import { clickhouseErrorType, keepClickhouse, openClickhouse } from "./clickhouse.ts";
-import { readClickhouseFacts } from "./clickhouse-facts.ts";
-import { type CellsQuery, finestCell, type LaneCell, readCells } from "./lane-cells.ts";
+} from "#core/benchmarks/rules/lane.ts";
+import type { ClickhouseFacts } from "#core/doctor/store-doctor.ts";
+import type { Config } from "#core/platform/environment/config.ts";
+import { Problem } from "#core/platform/errors/problem.ts";
+import { benchmarkFailures } from "#core/platform/process/metrics.ts";
 
 /** Questions throw `Problem` 503 BENCHMARKS_UNAVAILABLE while ClickHouse is unavailable. */
 export interface Benchmarks {

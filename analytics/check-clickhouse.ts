@@ -1,8 +1,9 @@
 /** Whether a ClickHouse server has the data of this installation, asked before a start writes to either store. */
-import { DEMO_FIRST_ID } from "#core/demo-identity.ts";
-import { WrongStore, wrongStore } from "#core/redis/config/store-kind.ts";
-import type { CheckStore } from "#core/runtime.ts";
-import { openBare } from "./clickhouse.ts";
+
+import { openBare } from "#analytics/clickhouse/clickhouse.ts";
+import { DEMO_FIRST_ID } from "#core/configuration/store/demo-identity.ts";
+import { WrongStore, wrongStore } from "#core/configuration/store/store-kind.ts";
+import type { CheckStore } from "#core/runtime/runtime.ts";
 
 /** A server that is unavailable does not stop a start. */
 const ASK_LIMIT_MS = 5_000;

@@ -3,33 +3,11 @@
  * for merchants are shown, since these answers do not leave the house.
  */
 import type { ClickHouseClient } from "@clickhouse/client";
-import type { Config } from "#core/config.ts";
-import { capPrefixOf } from "#core/domain/benchmarks/cap-prefix.ts";
 import {
-  type DayCounts,
-  type DayInterval,
-  meanDays,
-  medianInterval,
-  percentileDays,
-  sampleSize,
-} from "#core/domain/benchmarks/day-counts.ts";
-import {
-  type Efficiency,
-  efficiency,
-  networkOf,
-} from "#core/domain/benchmarks/efficiency-index.ts";
-import {
-  type Grain,
-  MIN_SAMPLE,
-  WEIGHT_BANDS,
-  type WeightBand,
-  windowStart,
-} from "#core/domain/benchmarks/lane.ts";
-import { isSilent } from "#core/domain/courier-events/silence.ts";
-import { Problem } from "#core/problem.ts";
-import type { AuditEntry, AuditQuery } from "#core/redis/config/audit-log.ts";
-import { readKeptAudit } from "./audit-trail.ts";
-import { clickhouseErrorType, keepClickhouse, openClickhouse } from "./clickhouse.ts";
+  clickhouseErrorType,
+  keepClickhouse,
+  openClickhouse,
+} from "#analytics/clickhouse/clickhouse.ts";
 import {
   type CellsQuery,
   type DayMap,
@@ -37,7 +15,29 @@ import {
   finestCell,
   type LaneCell,
   readCells,
-} from "./lane-cells.ts";
+} from "#analytics/queries/lane-cells.ts";
+import type { AuditEntry, AuditQuery } from "#core/accounts/store/audit-log.ts";
+import { capPrefixOf } from "#core/benchmarks/rules/cap-prefix.ts";
+import {
+  type DayCounts,
+  type DayInterval,
+  meanDays,
+  medianInterval,
+  percentileDays,
+  sampleSize,
+} from "#core/benchmarks/rules/day-counts.ts";
+import { type Efficiency, efficiency, networkOf } from "#core/benchmarks/rules/efficiency-index.ts";
+import {
+  type Grain,
+  MIN_SAMPLE,
+  WEIGHT_BANDS,
+  type WeightBand,
+  windowStart,
+} from "#core/benchmarks/rules/lane.ts";
+import { isSilent } from "#core/events/rules/silence.ts";
+import type { Config } from "#core/platform/environment/config.ts";
+import { Problem } from "#core/platform/errors/problem.ts";
+import { readKeptAudit } from "./audit-trail.ts";
 import aheadEventsSql from "./queries/ahead-events.sql" with { type: "text" };
 import brokenRulesSql from "./queries/broken-rules.sql" with { type: "text" };
 import carrierQualitySql from "./queries/carrier-quality.sql" with { type: "text" };

@@ -1,23 +1,28 @@
 /** The analytics role: change log and courier counts in, rows in ClickHouse out. */
-import type { Config } from "#core/config.ts";
-import type { Door } from "#core/http/door.ts";
-import { bindRoleDoor, openOpsPort } from "#core/http/ops-port.ts";
-import type { Log } from "#core/log.ts";
-import { STORE_NEEDS } from "#core/redis/client/store-needs.ts";
-import { startConsumer } from "#core/redis/log/consumer.ts";
-import { type Role, type Running, type Runtime, runRoles } from "#core/runtime.ts";
-import { applySchema } from "./apply-schema.ts";
+
+import { startArchiving } from "#analytics/archive/start-archiving.ts";
+import { applySchema } from "#analytics/clickhouse/apply-schema.ts";
+import {
+  type KeptClickhouse,
+  keepClickhouse,
+  openClickhouse,
+} from "#analytics/clickhouse/clickhouse.ts";
+import { openProbe } from "#analytics/clickhouse/clickhouse-probe.ts";
+import { schemaTurn } from "#analytics/clickhouse/schema-turn.ts";
+import { startDraining } from "#analytics/write/drain-counts.ts";
+import { attemptsHandler } from "#analytics/write/write-attempts.ts";
+import { auditHandler, startMovingOldAudit } from "#analytics/write/write-audit.ts";
+import { benchmarkHandler } from "#analytics/write/write-batches.ts";
+import type { Config } from "#core/platform/environment/config.ts";
+import type { Door } from "#core/platform/http/door.ts";
+import { startConsumer } from "#core/platform/log/consumer.ts";
+import type { Log } from "#core/platform/process/log.ts";
+import { STORE_NEEDS } from "#core/platform/redis/store-needs.ts";
+import { bindRoleDoor, openOpsPort } from "#core/runtime/ops-port.ts";
+import { type Role, type Running, type Runtime, runRoles } from "#core/runtime/runtime.ts";
 import { answerBackups } from "./backup/answer-backups.ts";
 import { checkClickhouse } from "./check-clickhouse.ts";
-import { type KeptClickhouse, keepClickhouse, openClickhouse } from "./clickhouse.ts";
-import { openProbe } from "./clickhouse-probe.ts";
-import { startDraining } from "./drain-counts.ts";
 import { startExport } from "./export/start.ts";
-import { schemaTurn } from "./schema-turn.ts";
-import { startArchiving } from "./start-archiving.ts";
-import { attemptsHandler } from "./write-attempts.ts";
-import { auditHandler, startMovingOldAudit } from "./write-audit.ts";
-import { benchmarkHandler } from "./write-batches.ts";
 
 /** Changes read per partition at once: at most some 32,000 of 300 bytes in one batch. */
 const BATCH = 2_000;

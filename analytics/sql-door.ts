@@ -12,9 +12,9 @@
  */
 import { Readable } from "node:stream";
 import type { ClickHouseClient } from "@clickhouse/client";
-import type { Config } from "#core/config.ts";
-import { Problem } from "#core/problem.ts";
-import { clickhouseErrorType } from "./clickhouse.ts";
+import { clickhouseErrorType } from "#analytics/clickhouse/clickhouse.ts";
+import type { Config } from "#core/platform/environment/config.ts";
+import { Problem } from "#core/platform/errors/problem.ts";
 import { faultOfQuery, faultOfSyntax, type Reach } from "./sql/check-statement.ts";
 import { type KeptReader, keepReader, type Reader } from "./sql/open-reader.ts";
 import { SIDE_BY_SIDE, statementPlaces } from "./sql/statement-places.ts";

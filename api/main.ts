@@ -2,10 +2,10 @@
 import { openArchive } from "#analytics/archive.ts";
 import { openBenchmarks } from "#analytics/benchmarks.ts";
 import { createApiApp } from "#api/app.ts";
-import { errorResponse } from "#api/error-response.ts";
-import type { Config } from "#core/config.ts";
-import { bindDoor, type Door } from "#core/http/door.ts";
-import { type Role, type Running, type Runtime, runRoles } from "#core/runtime.ts";
+import { errorResponse } from "#api/http/error-response.ts";
+import type { Config } from "#core/platform/environment/config.ts";
+import { bindDoor, type Door } from "#core/platform/http/door.ts";
+import { type Role, type Running, type Runtime, runRoles } from "#core/runtime/runtime.ts";
 
 /**
  * Every call has a limit of its own (`body-limits.ts`), and what exceeds it gets our error body and not the server's empty

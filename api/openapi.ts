@@ -1,6 +1,5 @@
 /** What the routes do not say in the OpenAPI document of the merchant API. */
 import { TokenAnswer, TokenRequest } from "#api/auth/token.ts";
-import { SMALL_BODY_BYTES } from "#api/body-limits.ts";
 import {
   CourierDeliveryTimes,
   DeliveryTimes,
@@ -8,7 +7,8 @@ import {
 } from "#api/couriers/delivery-times.ts";
 import { CourierEfficiency, EfficiencyIndex } from "#api/couriers/efficiency-index.ts";
 import { BenchmarksUnavailable, Interval, LaneRequest } from "#api/couriers/lane-request.ts";
-import { ErrorBody, ProblemDocument, Violation } from "#api/error-response.ts";
+import { SMALL_BODY_BYTES } from "#api/http/body-limits.ts";
+import { ErrorBody, ProblemDocument, Violation } from "#api/http/error-response.ts";
 import { JobView } from "#api/jobs/job.ts";
 import { ParcelJobView } from "#api/jobs/parcel-job-view.ts";
 import { ConfirmView, TransmissionView } from "#api/labels/confirm.ts";
@@ -31,30 +31,26 @@ import {
   ShipmentDetail,
 } from "#api/shipments/shipment-detail.ts";
 import { StockRelease } from "#api/shipments/stock-release.ts";
-import * as label from "#core/domain/labels/label.ts";
-import { StockReleaseBody } from "#core/domain/labels/stock-release.ts";
-import { NotificationBody } from "#core/domain/messages/notification.ts";
-import * as address from "#core/domain/orders/address-check.ts";
-import * as order from "#core/domain/orders/order.ts";
-import * as parcel from "#core/domain/orders/order-parcel.ts";
-import { ImportCallbackView } from "#core/domain/shipments/import-callback.ts";
-import {
-  ImportResult,
-  ImportSummary,
-  ItemErrorView,
-} from "#core/domain/shipments/import-result.ts";
-import * as shipment from "#core/domain/shipments/shipment.ts";
-import { ConsigneeView, ShipmentSummary } from "#core/domain/shipments/shipment-view.ts";
-import { StatusSchema } from "#core/domain/statuses/status.ts";
-import { type ErrorEntry, errorsOf } from "#core/error-catalogue.ts";
-import { explanationOf } from "#core/http/errors-page.ts";
+import * as address from "#core/merchants/rules/address-check.ts";
+import * as label from "#core/merchants/rules/label.ts";
+import { NotificationBody } from "#core/merchants/rules/notification.ts";
+import * as order from "#core/merchants/rules/order.ts";
+import * as parcel from "#core/merchants/rules/order-parcel.ts";
+import { StockReleaseBody } from "#core/merchants/rules/stock-release.ts";
+import { type ErrorEntry, errorsOf } from "#core/platform/errors/error-catalogue.ts";
+import { explanationOf } from "#core/platform/http/errors-page.ts";
 import {
   type Api,
   EXAMPLE_REQUEST_ID,
   header,
   problemExample,
-} from "#core/http/openapi/document.ts";
-import type { Content, Operation } from "#core/http/openapi/operation.ts";
+} from "#core/platform/openapi/document.ts";
+import type { Content, Operation } from "#core/platform/openapi/operation.ts";
+import { ImportCallbackView } from "#core/shipments/rules/import-callback.ts";
+import { ImportResult, ImportSummary, ItemErrorView } from "#core/shipments/rules/import-result.ts";
+import * as shipment from "#core/shipments/rules/shipment.ts";
+import { ConsigneeView, ShipmentSummary } from "#core/shipments/rules/shipment-view.ts";
+import { StatusSchema } from "#core/statuses/rules/status.ts";
 
 const whole = { type: "integer" };
 const RATE_HEADERS = {

@@ -6,16 +6,16 @@
  * What is encrypted is bound to its row. Whoever opens a copy asks `originalOf`, whose row has the same bytes.
  */
 import type { ClickHouseClient } from "@clickhouse/client";
-import { applySchema } from "#analytics/apply-schema.ts";
-import { completeIndex } from "#analytics/archive-index.ts";
-import { ARCHIVED_SHIPMENTS, valueHash } from "#analytics/archive-rows.ts";
-import { archiveAll } from "#analytics/archiver.ts";
-import { STATUSES } from "#core/domain/statuses/status.ts";
-import { companyKeys, companyPartition, PARTITIONS } from "#core/redis/client/keys.ts";
-import { advanceClock } from "#core/redis/config/live.ts";
-import { beginGeneration } from "#core/redis/intake/compact-references.ts";
-import { DAY_SHIFT } from "#core/redis/shipments/columns.ts";
-import type { Runtime } from "#core/runtime.ts";
+import { completeIndex } from "#analytics/archive/archive-index.ts";
+import { ARCHIVED_SHIPMENTS, valueHash } from "#analytics/archive/archive-rows.ts";
+import { archiveAll } from "#analytics/archive/archiver.ts";
+import { applySchema } from "#analytics/clickhouse/apply-schema.ts";
+import { advanceClock } from "#core/configuration/store/live.ts";
+import { beginGeneration } from "#core/events/store/compact-references.ts";
+import { companyKeys, companyPartition, PARTITIONS } from "#core/platform/redis/keys.ts";
+import type { Runtime } from "#core/runtime/runtime.ts";
+import { DAY_SHIFT } from "#core/shipments/store/columns.ts";
+import { STATUSES } from "#core/statuses/rules/status.ts";
 import { addShipments, SHIPMENTS_AT_ONCE } from "./ordinary-shipments.ts";
 import { CHANNEL, COMPANY } from "./search-load.ts";
 

@@ -4,19 +4,19 @@
  * `archive-load.ts` tells how the archive is filled.
  */
 import { parseArgs } from "node:util";
+import { openRow, readRows, type SealedRow } from "#analytics/archive/archive-table.ts";
 import { openArchive } from "#analytics/archive.ts";
-import { openRow, readRows, type SealedRow } from "#analytics/archive-table.ts";
-import { openClickhouse } from "#analytics/clickhouse.ts";
+import { openClickhouse } from "#analytics/clickhouse/clickhouse.ts";
 import { type ArchivedLoad, loadArchive, ORIGINALS } from "#bench/archive-load.ts";
 import { STEPS } from "#bench/ordinary-shipments.ts";
 import { CHANNEL, COMPANY, type Loaded, loadShipments } from "#bench/search-load.ts";
 import { FILTERS, OFFSETS, PAGE, SORTS } from "#bench/search-questions.ts";
 import { type Figure, machine, percentile, print, redisVersion } from "#bench/table.ts";
-import { type SearchableArchive, searchBoth } from "#core/redis/search/archive-search.ts";
-import { readShipmentsAnywhere } from "#core/redis/shipments/archive.ts";
-import { readHotShipments } from "#core/redis/shipments/shipments.ts";
-import { readMomentAnywhere } from "#core/redis/webhooks/shipment-moment.ts";
-import type { Running } from "#core/runtime.ts";
+import { readShipmentsAnywhere } from "#core/archive/store/archive.ts";
+import type { Running } from "#core/runtime/runtime.ts";
+import { type SearchableArchive, searchBoth } from "#core/search/store/archive-search.ts";
+import { readHotShipments } from "#core/shipments/store/shipments.ts";
+import { readMomentAnywhere } from "#core/webhooks/store/shipment-moment.ts";
 import { startIngest } from "#ingest/main.ts";
 import { startProcessors } from "#processors/main.ts";
 import { event, push } from "#test/support/courier.ts";

@@ -3,14 +3,14 @@
  * archives in a second. `bun bench/archive.ts [--shipments 40000] [--quick] [--json]`
  */
 import { parseArgs } from "node:util";
-import { applySchema } from "#analytics/apply-schema.ts";
-import { readBytes } from "#analytics/archive-table.ts";
-import { archiveAll } from "#analytics/archiver.ts";
-import { openClickhouse } from "#analytics/clickhouse.ts";
+import { readBytes } from "#analytics/archive/archive-table.ts";
+import { archiveAll } from "#analytics/archive/archiver.ts";
+import { applySchema } from "#analytics/clickhouse/apply-schema.ts";
+import { openClickhouse } from "#analytics/clickhouse/clickhouse.ts";
 import { addShipments, SHIPMENTS_AT_ONCE, STEPS } from "#bench/ordinary-shipments.ts";
 import { type Figure, machine, print, redisVersion } from "#bench/table.ts";
-import { advanceClock } from "#core/redis/config/live.ts";
-import { beginGeneration } from "#core/redis/intake/compact-references.ts";
+import { advanceClock } from "#core/configuration/store/live.ts";
+import { beginGeneration } from "#core/events/store/compact-references.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { testSetup } from "#test/support/setup.ts";
 

@@ -6,7 +6,7 @@ import { gunzipSync } from "node:zlib";
 import { createBunRedisClient, Queue } from "bullmq";
 import { RedisClient } from "bun";
 import { Elysia } from "elysia";
-import { BODY_LIMIT_BYTES } from "#core/domain/courier-events/event.ts";
+import { BODY_LIMIT_BYTES } from "#core/events/rules/event.ts";
 
 const utf8 = new TextDecoder();
 const [, , address = ""] = process.argv;

@@ -12,12 +12,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { ClickHouseClient } from "@clickhouse/client";
-import { applySchema } from "#analytics/apply-schema.ts";
 import { type DeliveryTimesQuery, openBenchmarks } from "#analytics/benchmarks.ts";
-import { openBare, openClickhouse } from "#analytics/clickhouse.ts";
-import { readCells } from "#analytics/lane-cells.ts";
+import { applySchema } from "#analytics/clickhouse/apply-schema.ts";
+import { openBare, openClickhouse } from "#analytics/clickhouse/clickhouse.ts";
+import { readCells } from "#analytics/queries/lane-cells.ts";
 import { type Figure, machine, percentile, print } from "#bench/table.ts";
-import { type Config, readConfig } from "#core/config.ts";
+import { type Config, readConfig } from "#core/platform/environment/config.ts";
 
 const MILLION = 1_000_000;
 const REFERENCE_ROWS = 10 * MILLION;

@@ -18,43 +18,43 @@ import { join } from "node:path";
 import { createBunRedisClient, type Job, Queue, Worker } from "bullmq";
 import { RedisClient } from "bun";
 import { Elysia } from "elysia";
-import { applySchema } from "#analytics/apply-schema.ts";
-import { openClickhouse } from "#analytics/clickhouse.ts";
+import { applySchema } from "#analytics/clickhouse/apply-schema.ts";
+import { openClickhouse } from "#analytics/clickhouse/clickhouse.ts";
 import {
   DELIVERIES,
   deliveredShipmentRow,
   EVENTS,
   eventTableRow,
   type Row,
-} from "#analytics/rows.ts";
-import { type Config, readConfig } from "#core/config.ts";
+} from "#analytics/write/rows.ts";
 import {
   BODY_LIMIT_BYTES,
   type CourierEvent,
   checkEnvelope,
   checkEvent,
   type Envelope,
-} from "#core/domain/courier-events/event.ts";
-import type { Fact } from "#core/domain/courier-events/fact.ts";
-import { foldAll } from "#core/domain/shipments/fold.ts";
-import { mapStatus } from "#core/domain/statuses/map-status.ts";
-import { instantOf } from "#core/domain/time/rome-time.ts";
-import { decide } from "#core/domain/webhooks/trigger.ts";
-import { createLog } from "#core/log.ts";
-import { trackingReference } from "#core/redis/client/keys.ts";
-import { resolveReferences } from "#core/redis/intake/references.ts";
-import type { Change } from "#core/redis/log/change-log.ts";
-import { SEEN_TTL_SECONDS, seenBucket } from "#core/redis/log/seen.ts";
+} from "#core/events/rules/event.ts";
+import type { Fact } from "#core/events/rules/fact.ts";
+import { resolveReferences } from "#core/events/store/references.ts";
+import { SEEN_TTL_SECONDS, seenBucket } from "#core/events/store/seen.ts";
+import { type Config, readConfig } from "#core/platform/environment/config.ts";
+import { createLog } from "#core/platform/process/log.ts";
+import { trackingReference } from "#core/platform/redis/keys.ts";
+import { hashToken } from "#core/platform/secrets/secrets.ts";
+import { instantOf } from "#core/platform/time/rome-time.ts";
+import { openRuntime, type Runtime } from "#core/runtime/runtime.ts";
+import { foldAll } from "#core/shipments/rules/fold.ts";
+import type { Change } from "#core/shipments/store/change-log.ts";
 import {
   commitShipments,
   type HotShipment,
   readHotShipments,
-} from "#core/redis/shipments/shipments.ts";
-import { eventIdOf, recordDecisions } from "#core/redis/webhooks/deliveries.ts";
-import { openRuntime, type Runtime } from "#core/runtime.ts";
-import { hashToken } from "#core/secrets.ts";
-import { checkSignature, parseBody, readBody } from "#ingest/read-body.ts";
-import { addFacts } from "#processors/commits.ts";
+} from "#core/shipments/store/shipments.ts";
+import { mapStatus } from "#core/statuses/rules/map-status.ts";
+import { decide } from "#core/webhooks/rules/trigger.ts";
+import { eventIdOf, recordDecisions } from "#core/webhooks/store/deliveries/deliveries.ts";
+import { checkSignature, parseBody, readBody } from "#ingest/messages/read-body.ts";
+import { addFacts } from "#processors/track/commits.ts";
 
 /** One queue a stage. */
 export const PEER_QUEUES = ["peer-state", "peer-decide", "peer-rows"] as const;

@@ -8,11 +8,11 @@
  * the oldest entry that a stage had before it, in the second half of the run beside the first.
  */
 import { parseArgs } from "node:util";
-import { openClickhouse } from "#analytics/clickhouse.ts";
+import { openClickhouse } from "#analytics/clickhouse/clickhouse.ts";
 import { type Figure, machine, print, redisVersion } from "#bench/table.ts";
-import type { Config } from "#core/config.ts";
-import { readLags } from "#core/redis/log/streams.ts";
-import { readLedger } from "#core/redis/webhooks/ledger.ts";
+import type { Config } from "#core/platform/environment/config.ts";
+import { readLags } from "#core/platform/log/streams.ts";
+import { readLedger } from "#core/webhooks/store/deliveries/ledger.ts";
 import { PEER_QUEUES, peerClickhouse } from "./end-to-end-bullmq.ts";
 import { loadShipments } from "./load-shipments.ts";
 import {

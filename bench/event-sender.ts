@@ -2,7 +2,7 @@
  * A courier as a process of its own: keeps as many signed 500-event messages in flight as it may, and tells how many events
  * were accepted. Options come as JSON in its argument; what it may, and "stop", come as messages.
  */
-import { sign } from "#core/domain/webhooks/signature.ts";
+import { sign } from "#core/webhooks/rules/signature.ts";
 import { eventText, type Population, stepAt } from "./event-life.ts";
 import { COURIER } from "./load-shipments.ts";
 

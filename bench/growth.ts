@@ -7,12 +7,12 @@
 import { freemem } from "node:os";
 import { parseArgs } from "node:util";
 import { type Figure, machine, print, redisVersion } from "#bench/table.ts";
-import { CHANGE_LOGS } from "#core/redis/client/keys.ts";
-import { startConsumer } from "#core/redis/log/consumer.ts";
-import { readLags } from "#core/redis/log/streams.ts";
-import { readLedger } from "#core/redis/webhooks/ledger.ts";
+import { startConsumer } from "#core/platform/log/consumer.ts";
+import { readLags } from "#core/platform/log/streams.ts";
+import { CHANGE_LOGS } from "#core/platform/redis/keys.ts";
+import { readLedger } from "#core/webhooks/store/deliveries/ledger.ts";
 import { EVENTS_AT_ONCE } from "#processors/main.ts";
-import { trackHandler } from "#processors/track.ts";
+import { trackHandler } from "#processors/track/track.ts";
 import { eventually } from "#test/support/eventually.ts";
 import type { Population } from "./event-life.ts";
 import type { Cost, Size } from "./growth-chart.ts";

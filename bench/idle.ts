@@ -7,7 +7,7 @@ import { readFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { ALLOCATOR_OF_ALL, cpuSeconds, openStore } from "#bench/product-roles.ts";
 import { machine, print, redisVersion } from "#bench/table.ts";
-import { readLags } from "#core/redis/log/streams.ts";
+import { readLags } from "#core/platform/log/streams.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { freePort } from "#test/support/free-port.ts";
 import { loadShipments } from "./load-shipments.ts";
@@ -45,7 +45,7 @@ const store = await openStore(false);
 await loadShipments(store.runtime, store.env, SHIPMENTS);
 const [panelPort, ingestPort] = [await freePort(), await freePort()];
 const ports = { PANEL_PORT: String(panelPort), API_PORT: "0", INGEST_PORT: String(ingestPort) };
-const child = Bun.spawn([process.execPath, "start/main.ts", "--quiet"], {
+const child = Bun.spawn([process.execPath, "cli/start/main.ts", "--quiet"], {
   env: { ...ALLOCATOR_OF_ALL, DRAIN_SECONDS: "0", ...store.env, ...ports },
   stdio: ["ignore", "ignore", "inherit"],
 });

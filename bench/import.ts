@@ -5,7 +5,7 @@
  */
 import { parseArgs } from "node:util";
 import { type Figure, machine, median, print, redisVersion } from "#bench/table.ts";
-import { applySetupFile } from "#core/runtime.ts";
+import { applySetupFile } from "#core/runtime/runtime.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { freePort } from "#test/support/free-port.ts";
 import { testSetup } from "#test/support/setup.ts";

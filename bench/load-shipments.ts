@@ -4,15 +4,15 @@
  * file; it is written whole at the end and kept from then on.
  */
 import { parseArgs } from "node:util";
-import { readConfig } from "#core/config.ts";
-import type { SetupFile } from "#core/domain/setup/setup.ts";
-import { prepareShipment } from "#core/domain/shipments/new-shipment.ts";
-import { createLog } from "#core/log.ts";
-import { companyKeys, companyPartition, PARTITIONS } from "#core/redis/client/keys.ts";
-import { creationContext } from "#core/redis/shipments/create-items.ts";
-import { createShipments } from "#core/redis/shipments/create-shipments.ts";
-import { registerShipments } from "#core/redis/shipments/register-shipments.ts";
-import { openRuntime, type Runtime } from "#core/runtime.ts";
+import { readConfig } from "#core/platform/environment/config.ts";
+import { createLog } from "#core/platform/process/log.ts";
+import { companyKeys, companyPartition, PARTITIONS } from "#core/platform/redis/keys.ts";
+import { openRuntime, type Runtime } from "#core/runtime/runtime.ts";
+import type { SetupFile } from "#core/setup/rules/setup.ts";
+import { prepareShipment } from "#core/shipments/rules/new-shipment.ts";
+import { creationContext } from "#core/shipments/store/create-items.ts";
+import { createShipments } from "#core/shipments/store/create-shipments.ts";
+import { registerShipments } from "#core/shipments/store/register-shipments.ts";
 import { testSetup, WEBHOOK_SECRET } from "#test/support/setup.ts";
 
 /** One a partition, with one channel each. */

@@ -9,10 +9,14 @@ import { parseArgs } from "node:util";
 import { type Receivers, startReceivers } from "#bench/start-receivers.ts";
 import { type Figure, machine, median, print, redisVersion } from "#bench/table.ts";
 import { type BullmqJob, createBullmqPeer } from "#bench/webhook-bullmq.ts";
-import type { SetupFile } from "#core/domain/setup/setup.ts";
-import { DEFAULT_MAX_CONCURRENCY } from "#core/domain/webhooks/concurrency.ts";
-import { companyKeys, PARTITIONS } from "#core/redis/client/keys.ts";
-import { type Decision, eventIdOf, recordDecisions } from "#core/redis/webhooks/deliveries.ts";
+import { companyKeys, PARTITIONS } from "#core/platform/redis/keys.ts";
+import type { SetupFile } from "#core/setup/rules/setup.ts";
+import { DEFAULT_MAX_CONCURRENCY } from "#core/webhooks/rules/concurrency.ts";
+import {
+  type Decision,
+  eventIdOf,
+  recordDecisions,
+} from "#core/webhooks/store/deliveries/deliveries.ts";
 import { startDeliverer } from "#processors/webhooks/deliver.ts";
 import { createTransport, type Transport } from "#processors/webhooks/transport.ts";
 import { eventually } from "#test/support/eventually.ts";

@@ -1,15 +1,15 @@
 /** Ordinary shipments, as the figures about their size take them: 8 events, 1 parcel and 2 order lines each. */
-import type { CourierEvent } from "#core/domain/courier-events/event.ts";
-import { prepareShipment } from "#core/domain/shipments/new-shipment.ts";
-import type { ShipmentInput } from "#core/domain/shipments/shipment.ts";
-import { CHANGE_LOGS } from "#core/redis/client/keys.ts";
-import { encodeLoggedEvent } from "#core/redis/log/event-log.ts";
-import { seenBucket } from "#core/redis/log/seen.ts";
-import { creationContext } from "#core/redis/shipments/create-items.ts";
-import { createShipments } from "#core/redis/shipments/create-shipments.ts";
-import { registerShipments } from "#core/redis/shipments/register-shipments.ts";
-import type { Runtime } from "#core/runtime.ts";
-import { trackHandler } from "#processors/track.ts";
+import type { CourierEvent } from "#core/events/rules/event.ts";
+import { encodeLoggedEvent } from "#core/events/store/event-log.ts";
+import { seenBucket } from "#core/events/store/seen.ts";
+import { CHANGE_LOGS } from "#core/platform/redis/keys.ts";
+import type { Runtime } from "#core/runtime/runtime.ts";
+import { prepareShipment } from "#core/shipments/rules/new-shipment.ts";
+import type { ShipmentInput } from "#core/shipments/rules/shipment.ts";
+import { creationContext } from "#core/shipments/store/create-items.ts";
+import { createShipments } from "#core/shipments/store/create-shipments.ts";
+import { registerShipments } from "#core/shipments/store/register-shipments.ts";
+import { trackHandler } from "#processors/track/track.ts";
 
 export const SHIPMENTS_AT_ONCE = 100;
 export const STEPS = ["INF", "DEP", "TRN", "TRN", "TRN", "OUT", "HLD", "DLV"] as const;

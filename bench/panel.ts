@@ -9,8 +9,12 @@ import type { Browser, Page } from "playwright-core";
 import { cpuSeconds, openStore, type Role, startRole, tell } from "#bench/product-roles.ts";
 import { CHANNEL, loadShipments } from "#bench/search-load.ts";
 import { type Figure, machine, median, print, redisVersion } from "#bench/table.ts";
-import { type Decision, eventIdOf, recordDecisions } from "#core/redis/webhooks/deliveries.ts";
-import type { Runtime } from "#core/runtime.ts";
+import type { Runtime } from "#core/runtime/runtime.ts";
+import {
+  type Decision,
+  eventIdOf,
+  recordDecisions,
+} from "#core/webhooks/store/deliveries/deliveries.ts";
 import { openBrowser } from "#test/support/browser.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { freePort } from "#test/support/free-port.ts";

@@ -6,8 +6,8 @@
 import { cpus } from "node:os";
 import { parseArgs } from "node:util";
 import { type Figure, machine, print, redisVersion } from "#bench/table.ts";
-import { readLags } from "#core/redis/log/streams.ts";
-import { readLedger } from "#core/redis/webhooks/ledger.ts";
+import { readLags } from "#core/platform/log/streams.ts";
+import { readLedger } from "#core/webhooks/store/deliveries/ledger.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { loadShipments } from "./load-shipments.ts";
 import {

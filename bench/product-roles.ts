@@ -3,10 +3,10 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { cpus, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Subprocess } from "bun";
-import { readConfig } from "#core/config.ts";
-import { createLog } from "#core/log.ts";
-import type { Redis } from "#core/redis/client/client.ts";
-import { applySetupFile, openRuntime, type Runtime } from "#core/runtime.ts";
+import { readConfig } from "#core/platform/environment/config.ts";
+import { createLog } from "#core/platform/process/log.ts";
+import type { Redis } from "#core/platform/redis/client.ts";
+import { applySetupFile, openRuntime, type Runtime } from "#core/runtime/runtime.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { freePort } from "#test/support/free-port.ts";
 import { benchSetup } from "./load-shipments.ts";
@@ -17,7 +17,7 @@ const TICKS_PER_SECOND = 100;
 const HIGH_WATER = 10_000_000;
 /** As processes of one role are started (package.json), and those of a peer likewise. */
 export const ALLOCATOR = { MIMALLOC_PURGE_DELAY: "-1" };
-/** As `npm start` starts the process of all roles (`start/run.mjs`). */
+/** As `npm start` starts the process of all roles (`cli/run.mjs`). */
 export const ALLOCATOR_OF_ALL = { MIMALLOC_PURGE_DELAY: "60000" };
 
 export interface Store {

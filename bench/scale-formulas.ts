@@ -1,5 +1,5 @@
 /** The formulas of `docs/scale.md`: what a load takes, how many masters hold it in whole partitions, and where an installation ends. */
-import { PARTITIONS } from "#core/redis/client/keys.ts";
+import { PARTITIONS } from "#core/platform/redis/keys.ts";
 import type { ClusterCosts, MessageSize } from "./scale-costs.ts";
 
 /** Of a master's core: scripts run on one, and the rest is for bursts, rewrites of the file, and a replica that catches up. */

@@ -4,17 +4,18 @@
  * create and commit, in the order of time. While it lasts Redis keeps no append-only file; it is written whole at the end
  * and kept from then on.
  */
-import { initialState, type ShipmentState } from "#core/domain/shipments/fold.ts";
-import type { Status } from "#core/domain/statuses/status.ts";
-import type { Redis } from "#core/redis/client/client.ts";
-import { CHANGE_LOGS } from "#core/redis/client/keys.ts";
-import { createShipments } from "#core/redis/shipments/create-shipments.ts";
+
+import type { Redis } from "#core/platform/redis/client.ts";
+import { CHANGE_LOGS } from "#core/platform/redis/keys.ts";
+import { initialState, type ShipmentState } from "#core/shipments/rules/fold.ts";
+import { createShipments } from "#core/shipments/store/create-shipments.ts";
 import {
   type Commit,
   commitShipments,
   type HotShipment,
   readHotShipments,
-} from "#core/redis/shipments/shipments.ts";
+} from "#core/shipments/store/shipments.ts";
+import type { Status } from "#core/statuses/rules/status.ts";
 import { eventually } from "#test/support/eventually.ts";
 
 export const COMPANY = 1;

@@ -1,6 +1,6 @@
 /** Questions of a merchant who searches shipments, as the measurements ask them of `search-load.ts`. */
-import type { SortOrder } from "#core/redis/search/index-ranges.ts";
-import type { ShipmentQuery } from "#core/redis/search/shipment-query.ts";
+import type { SortOrder } from "#core/search/store/index-ranges.ts";
+import type { ShipmentQuery } from "#core/search/store/shipment-query.ts";
 import type { Loaded } from "./search-load.ts";
 
 const DAY_SECONDS = 86_400;

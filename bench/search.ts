@@ -6,12 +6,12 @@
  */
 import { parseArgs } from "node:util";
 import { type Figure, machine, percentile, print, redisVersion } from "#bench/table.ts";
-import { createLog } from "#core/log.ts";
-import { connectRedis, type Redis } from "#core/redis/client/client.ts";
-import { companyKeys, companyPartition } from "#core/redis/client/keys.ts";
-import { searchShipments } from "#core/redis/search/search.ts";
-import type { ShipmentQuery } from "#core/redis/search/shipment-query.ts";
-import { readShipments } from "#core/redis/shipments/shipments.ts";
+import { createLog } from "#core/platform/process/log.ts";
+import { connectRedis, type Redis } from "#core/platform/redis/client.ts";
+import { companyKeys, companyPartition } from "#core/platform/redis/keys.ts";
+import { searchShipments } from "#core/search/store/search.ts";
+import type { ShipmentQuery } from "#core/search/store/shipment-query.ts";
+import { readShipments } from "#core/shipments/store/shipments.ts";
 import { startTestRedis } from "#test/support/servers.ts";
 import { CHANNEL, COMPANY, changeSome, type Loaded, loadShipments } from "./search-load.ts";
 import { FILTERS, OFFSETS, PAGE, type Question, SORTS } from "./search-questions.ts";

@@ -4,10 +4,15 @@
  */
 import { parseArgs } from "node:util";
 import { type Figure, machine, print, redisVersion } from "#bench/table.ts";
-import { createLog } from "#core/log.ts";
-import { connectRedis, type Redis } from "#core/redis/client/client.ts";
-import { rememberEvents } from "#core/redis/log/event-log.ts";
-import { GENERATION_DAYS, SEEN_TTL_SECONDS, seenBucket, seenLayout } from "#core/redis/log/seen.ts";
+import { rememberEvents } from "#core/events/store/event-log.ts";
+import {
+  GENERATION_DAYS,
+  SEEN_TTL_SECONDS,
+  seenBucket,
+  seenLayout,
+} from "#core/events/store/seen.ts";
+import { createLog } from "#core/platform/process/log.ts";
+import { connectRedis, type Redis } from "#core/platform/redis/client.ts";
 import { startTestRedis } from "#test/support/servers.ts";
 
 const IDS_PER_CALL = 5_000;

@@ -8,8 +8,8 @@ import { detailPart } from "#api/shipments/shipment-detail.ts";
 import { summaryOf } from "#api/shipments/summary.ts";
 import { addShipments, SHIPMENTS_AT_ONCE, STEPS } from "#bench/ordinary-shipments.ts";
 import { type Figure, machine, median, print, redisVersion } from "#bench/table.ts";
-import type { Redis } from "#core/redis/client/client.ts";
-import { readHistory, readShipments } from "#core/redis/shipments/shipments.ts";
+import type { Redis } from "#core/platform/redis/client.ts";
+import { readHistory, readShipments } from "#core/shipments/store/shipments.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { testSetup } from "#test/support/setup.ts";
 

@@ -13,23 +13,23 @@ import { type Role, startRole, tell } from "#bench/product-roles.ts";
 import { type Receivers, startReceivers } from "#bench/start-receivers.ts";
 import { percentile } from "#bench/table.ts";
 import { SILENT_PATH } from "#bench/webhook-receivers.ts";
-import { chunks } from "#core/chunks.ts";
-import { readConfig } from "#core/config.ts";
-import { hourOf } from "#core/domain/time/hour-of.ts";
-import { retryWaitMs } from "#core/domain/webhooks/retry-schedule.ts";
-import { createLog } from "#core/log.ts";
-import { companyPartition, webhookKeys } from "#core/redis/client/keys.ts";
-import { advanceClock } from "#core/redis/config/live.ts";
-import { readAttemptStats, readLaneDepths } from "#core/redis/webhooks/attempt-stats.ts";
+import { advanceClock } from "#core/configuration/store/live.ts";
+import { readConfig } from "#core/platform/environment/config.ts";
+import { chunks } from "#core/platform/process/chunks.ts";
+import { createLog } from "#core/platform/process/log.ts";
+import { companyPartition, webhookKeys } from "#core/platform/redis/keys.ts";
+import { hourOf } from "#core/platform/time/hour-of.ts";
+import { applySetupFile, openRuntime, type Runtime } from "#core/runtime/runtime.ts";
+import { retryWaitMs } from "#core/webhooks/rules/retry-schedule.ts";
+import { readAttemptStats, readLaneDepths } from "#core/webhooks/store/attempt-stats.ts";
 import {
   type Decision,
   type Delivery,
   eventIdOf,
   readDeliveries,
   recordDecisions,
-} from "#core/redis/webhooks/deliveries.ts";
-import { disableEndpoint, enableEndpoint } from "#core/redis/webhooks/endpoints.ts";
-import { applySetupFile, openRuntime, type Runtime } from "#core/runtime.ts";
+} from "#core/webhooks/store/deliveries/deliveries.ts";
+import { disableEndpoint, enableEndpoint } from "#core/webhooks/store/endpoints.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { createAuthority } from "#test/support/receiver.ts";
 import { testSetup } from "#test/support/setup.ts";

@@ -1,6 +1,6 @@
 /** What the measurements share: figures beside their limit or peer, medians, the published table, a line about the machine. */
 import { cpus } from "node:os";
-import type { Redis } from "#core/redis/client/client.ts";
+import type { Redis } from "#core/platform/redis/client.ts";
 import type { Size } from "./growth-chart.ts";
 
 /** Of a ratio (ours / peer), or of our own figure in its unit. */

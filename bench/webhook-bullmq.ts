@@ -5,7 +5,7 @@
  */
 import { createBunRedisClient, Queue, Worker } from "bullmq";
 import { RedisClient } from "bun";
-import { sign } from "#core/domain/webhooks/signature.ts";
+import { sign } from "#core/webhooks/rules/signature.ts";
 import { WEBHOOK_SECRET } from "#test/support/setup.ts";
 
 const NAME = "webhooks";

@@ -1,20 +1,20 @@
 /** The whole ingest API on one page: document 2 and the operator's probes. CORS stays off. */
 import { Elysia } from "elysia";
-import { everyRouteDeclared } from "#core/http/access.ts";
-import { toProblem } from "#core/http/errors.ts";
-import { explanationOf } from "#core/http/errors-page.ts";
-import { exampleRoutes } from "#core/http/example-routes.ts";
-import { noRoute, type Route } from "#core/http/no-route.ts";
-import { openApiRoute } from "#core/http/openapi/document.ts";
-import { leadTo, viewerRoutes } from "#core/http/openapi/viewer.ts";
-import { ops } from "#core/http/ops.ts";
-import { type Peer, peerOf } from "#core/http/peer.ts";
-import { requestIds } from "#core/http/request-ids.ts";
-import { requestMetrics } from "#core/http/request-metrics.ts";
-import { ONE_ROUTER, requestTarget } from "#core/http/request-target.ts";
-import { Problem, problemResponse } from "#core/problem.ts";
-import { STORE_NEEDS } from "#core/redis/client/store-needs.ts";
-import type { Runtime } from "#core/runtime.ts";
+import { Problem, problemResponse } from "#core/platform/errors/problem.ts";
+import { everyRouteDeclared } from "#core/platform/http/access.ts";
+import { toProblem } from "#core/platform/http/errors.ts";
+import { explanationOf } from "#core/platform/http/errors-page.ts";
+import { exampleRoutes } from "#core/platform/http/example-routes.ts";
+import { noRoute, type Route } from "#core/platform/http/no-route.ts";
+import { type Peer, peerOf } from "#core/platform/http/peer.ts";
+import { requestIds } from "#core/platform/http/request-ids.ts";
+import { requestMetrics } from "#core/platform/http/request-metrics.ts";
+import { ONE_ROUTER, requestTarget } from "#core/platform/http/request-target.ts";
+import { openApiRoute } from "#core/platform/openapi/document.ts";
+import { leadTo, viewerRoutes } from "#core/platform/openapi/viewer.ts";
+import { STORE_NEEDS } from "#core/platform/redis/store-needs.ts";
+import { ops } from "#core/runtime/ops.ts";
+import type { Runtime } from "#core/runtime/runtime.ts";
 import {
   type AuthenticateDeps,
   admit,
@@ -23,7 +23,7 @@ import {
   UNCOUNTED_HEADERS,
   withHeaders,
 } from "#ingest/authenticate.ts";
-import { openIntake } from "#ingest/intake.ts";
+import { openIntake } from "#ingest/messages/intake.ts";
 import { accessTokens } from "#ingest/oauth/access-token.ts";
 import { COURIER_API } from "#ingest/openapi.ts";
 import { reasonNotReady } from "#ingest/readiness.ts";

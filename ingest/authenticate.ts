@@ -2,15 +2,16 @@
  * Who sends: bearer token, request rate, source address and client certificate (document 2, "Authentication" and
  * "Limits").
  */
-import { certificateMatches } from "#core/domain/courier-events/client-certificate.ts";
-import { toProblem } from "#core/http/errors.ts";
-import { isWithin, type Peer, subscriberOf } from "#core/http/peer.ts";
-import { Problem } from "#core/problem.ts";
-import type { Configuration, Courier } from "#core/redis/config/configuration.ts";
-import type { RateVerdict } from "#core/redis/intake/courier-rate.ts";
-import type { Runtime } from "#core/runtime.ts";
-import { hashToken } from "#core/secrets.ts";
-import type { Intake } from "#ingest/intake.ts";
+
+import type { Configuration, Courier } from "#core/configuration/store/configuration.ts";
+import type { RateVerdict } from "#core/events/store/courier-rate.ts";
+import { Problem } from "#core/platform/errors/problem.ts";
+import { toProblem } from "#core/platform/http/errors.ts";
+import { isWithin, type Peer, subscriberOf } from "#core/platform/http/peer.ts";
+import { certificateMatches } from "#core/platform/network/client-certificate.ts";
+import { hashToken } from "#core/platform/secrets/secrets.ts";
+import type { Runtime } from "#core/runtime/runtime.ts";
+import type { Intake } from "#ingest/messages/intake.ts";
 import type { AccessTokens } from "#ingest/oauth/access-token.ts";
 
 /**

@@ -1,9 +1,9 @@
 /** The ingest role: courier events in, over plain HTTP or with TLS of its own. */
-import type { Config } from "#core/config.ts";
-import { bindDoor, type Door } from "#core/http/door.ts";
-import { problemResponse } from "#core/problem.ts";
-import { type Role, type Running, type Runtime, runRoles } from "#core/runtime.ts";
-import { urlOf } from "#core/url-of.ts";
+import type { Config } from "#core/platform/environment/config.ts";
+import { urlOf } from "#core/platform/environment/url-of.ts";
+import { problemResponse } from "#core/platform/errors/problem.ts";
+import { bindDoor, type Door } from "#core/platform/http/door.ts";
+import { type Role, type Running, type Runtime, runRoles } from "#core/runtime/runtime.ts";
 import { createIngestApp } from "#ingest/app.ts";
 import { startTlsFront, type TlsFront } from "#ingest/tls-front.ts";
 

@@ -1,10 +1,10 @@
 /** What the routes do not say in the OpenAPI document of `/v1`. */
-import { BODY_LIMIT_BYTES, CourierEvent, Envelope } from "#core/domain/courier-events/event.ts";
-import { FAULT_CODES, FaultItem } from "#core/domain/schema/fault.ts";
-import { errorsOf } from "#core/error-catalogue.ts";
-import { explanationOf } from "#core/http/errors-page.ts";
-import { type Api, header, problemExample } from "#core/http/openapi/document.ts";
-import { EventResult, MessageReport } from "#ingest/message-report.ts";
+import { BODY_LIMIT_BYTES, CourierEvent, Envelope } from "#core/events/rules/event.ts";
+import { errorsOf } from "#core/platform/errors/error-catalogue.ts";
+import { explanationOf } from "#core/platform/http/errors-page.ts";
+import { type Api, header, problemExample } from "#core/platform/openapi/document.ts";
+import { FAULT_CODES, FaultItem } from "#core/platform/schema/fault.ts";
+import { EventResult, MessageReport } from "#ingest/messages/message-report.ts";
 import { CourierProblem } from "#ingest/reference/errors.ts";
 import { LIMITS } from "#ingest/reference/limits.ts";
 import { Ping } from "#ingest/routes/events.ts";

@@ -1,9 +1,10 @@
 /** Whether this port can serve anybody, beyond what every role needs of the store. */
-import type { Redis } from "#core/redis/client/client.ts";
-import { courierRateKey } from "#core/redis/client/keys.ts";
-import { probeWrites } from "#core/redis/client/probe.ts";
-import { describeFailure } from "#core/redis/client/store-unavailable.ts";
-import type { Courier } from "#core/redis/config/configuration.ts";
+
+import type { Courier } from "#core/configuration/store/configuration.ts";
+import type { Redis } from "#core/platform/redis/client.ts";
+import { courierRateKey } from "#core/platform/redis/keys.ts";
+import { probeWrites } from "#core/platform/redis/probe.ts";
+import { describeFailure } from "#core/platform/redis/store-unavailable.ts";
 
 /** Couriers whose rates are looked at: of so many, some are in every part of a cluster. */
 const COURIERS_PROBED = 16;

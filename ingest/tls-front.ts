@@ -7,14 +7,14 @@ import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createConnection } from "node:net";
 import { createServer, type TLSSocket } from "node:tls";
-import { ConfigFaults, type IngestTls } from "#core/config.ts";
+import { ConfigFaults, type IngestTls } from "#core/platform/environment/config.ts";
+import { type PortRefused, refusalOf } from "#core/platform/http/door.ts";
+import type { Peer } from "#core/platform/http/peer.ts";
 import {
   type ClientCertificate,
   canonicalSubject,
   plainFingerprint,
-} from "#core/domain/courier-events/client-certificate.ts";
-import { type PortRefused, refusalOf } from "#core/http/door.ts";
-import type { Peer } from "#core/http/peer.ts";
+} from "#core/platform/network/client-certificate.ts";
 
 const CONNECTIONS_LIMIT = 10_000;
 const HANDSHAKE_LIMIT_MS = 10_000;

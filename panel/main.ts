@@ -2,14 +2,14 @@
 import { openArchive } from "#analytics/archive.ts";
 import { openBenchmarks } from "#analytics/benchmarks.ts";
 import { openInsights } from "#analytics/insights.ts";
-import type { Config } from "#core/config.ts";
-import { bindDoor, type Door } from "#core/http/door.ts";
-import { problemResponse } from "#core/problem.ts";
-import { type Role, type Running, type Runtime, runRoles } from "#core/runtime.ts";
-import { createPanelApp } from "#panel/app.ts";
-import { inviteFirstAdmin } from "#panel/first-admin.ts";
-import { ORDERS_BODY_BYTES } from "#panel/read-json.ts";
-import { webBundle } from "#panel/web-bundle.ts";
+import type { Config } from "#core/platform/environment/config.ts";
+import { problemResponse } from "#core/platform/errors/problem.ts";
+import { bindDoor, type Door } from "#core/platform/http/door.ts";
+import { type Role, type Running, type Runtime, runRoles } from "#core/runtime/runtime.ts";
+import { inviteFirstAdmin } from "#panel/server/accounts/first-admin.ts";
+import { createPanelApp } from "#panel/server/app.ts";
+import { ORDERS_BODY_BYTES } from "#panel/server/http/read-json.ts";
+import { webBundle } from "#panel/server/pages/web-bundle.ts";
 
 /** Above our own limits, so that a body that is too large gets our problem document. */
 const SERVER_BODY_LIMIT_BYTES = 2 * ORDERS_BODY_BYTES;

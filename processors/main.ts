@@ -1,23 +1,23 @@
 /** The processors role: logs in, state and webhooks out. */
 import { openArchive } from "#analytics/archive.ts";
-import { atWork, foreground } from "#core/background.ts";
-import type { Config } from "#core/config.ts";
-import type { Door } from "#core/http/door.ts";
-import { bindRoleDoor, openOpsPort } from "#core/http/ops-port.ts";
-import type { Log } from "#core/log.ts";
-import { STORE_NEEDS } from "#core/redis/client/store-needs.ts";
-import type { NumberConflict } from "#core/redis/intake/number-conflicts.ts";
-import { startConsumer } from "#core/redis/log/consumer.ts";
-import { type Role, type Running, type Runtime, runRoles } from "#core/runtime.ts";
-import { startErasures } from "#processors/erasures.ts";
-import { startFileRewrites } from "#processors/file-rewrites.ts";
+import type { NumberConflict } from "#core/events/store/number-conflicts.ts";
+import type { Config } from "#core/platform/environment/config.ts";
+import type { Door } from "#core/platform/http/door.ts";
+import { startConsumer } from "#core/platform/log/consumer.ts";
+import { atWork, foreground } from "#core/platform/process/background.ts";
+import type { Log } from "#core/platform/process/log.ts";
+import { STORE_NEEDS } from "#core/platform/redis/store-needs.ts";
+import { bindRoleDoor, openOpsPort } from "#core/runtime/ops-port.ts";
+import { type Role, type Running, type Runtime, runRoles } from "#core/runtime/runtime.ts";
+import { startErasures } from "#processors/jobs/erasures.ts";
+import { startFileRewrites } from "#processors/jobs/file-rewrites.ts";
 import { startJobs } from "#processors/jobs/start.ts";
+import { startTestParcels } from "#processors/jobs/test-parcels.ts";
 import { startNotify } from "#processors/notify/start.ts";
-import { referencesHandler } from "#processors/references.ts";
-import { startRemaps } from "#processors/remap.ts";
-import { startSetAsideExpiry } from "#processors/set-aside-expiry.ts";
-import { startTestParcels } from "#processors/test-parcels.ts";
-import { trackHandler } from "#processors/track.ts";
+import { referencesHandler } from "#processors/track/references.ts";
+import { startRemaps } from "#processors/track/remap.ts";
+import { startSetAsideExpiry } from "#processors/track/set-aside-expiry.ts";
+import { trackHandler } from "#processors/track/track.ts";
 import { startAlertMails, startWebhooks } from "#processors/webhooks/start.ts";
 
 /** Events read per partition at once: under load those of one shipment meet in a batch, and are read and written once. */

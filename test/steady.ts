@@ -44,7 +44,7 @@ async function runOnce(isBusy: boolean): Promise<Run> {
   await rm(report, { force: true });
   const load = isBusy ? startLoad() : [];
   const from = performance.now();
-  const args = ["start/run.mjs", "test", ...positionals];
+  const args = ["cli/run.mjs", "test", ...positionals];
   const reporting = ["--reporter=junit", `--reporter-outfile=${report}`];
   const child = spawn("node", [...args, ...reporting], { stdio: ["ignore", 2, 2] });
   const status = await new Promise<number>((resolve) => {

@@ -1,15 +1,15 @@
 /** The analytics role's part of a backup of the embedded stores. */
 import { join } from "node:path";
-import type { KeptClickhouse } from "#analytics/clickhouse.ts";
-import { startTickingThroughOutages } from "#core/redis/client/outage.ts";
-import { beginSnapshot } from "#core/redis/client/snapshot.ts";
+import type { KeptClickhouse } from "#analytics/clickhouse/clickhouse.ts";
 import {
   answerBackupRequest,
   type FrozenTables,
   takeBackupRequest,
-} from "#core/redis/config/backup-requests.ts";
-import type { Runtime } from "#core/runtime.ts";
-import type { Ticking } from "#core/tick.ts";
+} from "#core/configuration/store/backup-requests.ts";
+import type { Ticking } from "#core/platform/process/tick.ts";
+import { beginSnapshot } from "#core/platform/redis/embedded/snapshot.ts";
+import { startTickingThroughOutages } from "#core/platform/redis/outage.ts";
+import type { Runtime } from "#core/runtime/runtime.ts";
 import { freezeTables } from "./freeze.ts";
 
 const LOOK_EVERY_MS = 1_000;

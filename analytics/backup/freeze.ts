@@ -5,7 +5,7 @@
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { ClickHouseClient } from "@clickhouse/client";
-import type { FrozenTables } from "#core/redis/config/backup-requests.ts";
+import type { FrozenTables } from "#core/configuration/store/backup-requests.ts";
 
 /** The engine escapes other characters in the folder's name. */
 const NAME = "waybill_backup";

@@ -11,9 +11,9 @@ import { pipeline } from "node:stream/promises";
 import type { ClickHouseClient } from "@clickhouse/client";
 import { type Static, Type } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
-import type { Config } from "#core/config.ts";
-import type { Log } from "#core/log.ts";
-import { exportedFiles } from "#core/metrics.ts";
+import type { Config } from "#core/platform/environment/config.ts";
+import type { Log } from "#core/platform/process/log.ts";
+import { exportedFiles } from "#core/platform/process/metrics.ts";
 import type { ExportTarget } from "./open-target.ts";
 
 export const MANIFEST = "waybill-export.json";

@@ -1,7 +1,7 @@
 /** Where exported files go: a folder, or a bucket of an S3-compatible store. A file is there whole or not at all. */
 import { mkdir, readFile, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { Config } from "#core/config.ts";
+import type { Config } from "#core/platform/environment/config.ts";
 
 export interface ExportTarget {
   /** Null = there is no such file. */

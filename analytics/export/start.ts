@@ -1,13 +1,13 @@
 /** Exports on schedule while the analytics role runs: one process at a time, when the latest export is old enough. */
 import type { ClickHouseSettings } from "@clickhouse/client";
-import { keepClickhouse, openBare } from "#analytics/clickhouse.ts";
-import { exportFinished } from "#core/metrics.ts";
-import { EXPORT_LOCK_KEY } from "#core/redis/client/keys.ts";
-import { takeLock } from "#core/redis/client/lock.ts";
-import { startTickingThroughOutages } from "#core/redis/client/outage.ts";
-import { Unavailable } from "#core/redis/client/store-unavailable.ts";
-import type { Runtime } from "#core/runtime.ts";
-import type { Ticking } from "#core/tick.ts";
+import { keepClickhouse, openBare } from "#analytics/clickhouse/clickhouse.ts";
+import { exportFinished } from "#core/platform/process/metrics.ts";
+import type { Ticking } from "#core/platform/process/tick.ts";
+import { EXPORT_LOCK_KEY } from "#core/platform/redis/keys.ts";
+import { takeLock } from "#core/platform/redis/lock.ts";
+import { startTickingThroughOutages } from "#core/platform/redis/outage.ts";
+import { Unavailable } from "#core/platform/redis/store-unavailable.ts";
+import type { Runtime } from "#core/runtime/runtime.ts";
 import { type ExportDeps, exportDays, readManifest } from "./export-days.ts";
 import { openTarget } from "./open-target.ts";
 

@@ -1,8 +1,8 @@
 /** The SQL door of the running product, which is asked over HTTP: only one process may open the embedded store. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Config } from "#core/config.ts";
-import { Refused } from "#core/runtime.ts";
+import type { Config } from "#core/platform/environment/config.ts";
+import { Refused } from "#core/runtime/runtime.ts";
 
 export interface Task {
   readonly query: string;

@@ -7,8 +7,8 @@ import { extname } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { parseArgs } from "node:util";
-import { readConfig } from "#core/config.ts";
-import { guarded, Refused } from "#core/runtime.ts";
+import { readConfig } from "#core/platform/environment/config.ts";
+import { guarded, Refused } from "#core/runtime/runtime.ts";
 import { ask } from "./ask.ts";
 import { prompt } from "./prompt.ts";
 

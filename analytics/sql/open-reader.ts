@@ -3,10 +3,10 @@
  * before the first statement: a user with more permissions keeps the door closed.
  */
 import type { ClickHouseClient, ClickHouseSettings } from "@clickhouse/client";
-import { clickhouseErrorType, keepClickhouse, openBare } from "#analytics/clickhouse.ts";
-import type { Config } from "#core/config.ts";
-import { Problem } from "#core/problem.ts";
-import type { ReaderFacts } from "#core/store-doctor.ts";
+import { clickhouseErrorType, keepClickhouse, openBare } from "#analytics/clickhouse/clickhouse.ts";
+import type { ReaderFacts } from "#core/doctor/store-doctor.ts";
+import type { Config } from "#core/platform/environment/config.ts";
+import { Problem } from "#core/platform/errors/problem.ts";
 import type { Reach } from "./check-statement.ts";
 
 const RESULT_ROWS = 1_000_000;
@@ -62,7 +62,7 @@ const FORBIDDEN: readonly { readonly may: string; readonly query: string }[] = [
 ];
 
 const REMEDY =
-  "Create the user of analytics/read-only-user.sql and name it in CLICKHOUSE_READ_URL (docs/analytics.md).";
+  "Create the user of analytics/sql/read-only-user.sql and name it in CLICKHOUSE_READ_URL (docs/analytics.md).";
 
 export interface Reader {
   readonly client: ClickHouseClient;

@@ -5,8 +5,8 @@
 import { appendFileSync, chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface, type Interface } from "node:readline";
-import type { Config } from "#core/config.ts";
-import { Refused } from "#core/runtime.ts";
+import type { Config } from "#core/platform/environment/config.ts";
+import { Refused } from "#core/runtime/runtime.ts";
 import { ALLOWED_FUNCTIONS } from "./allowed-functions.ts";
 import { ask } from "./ask.ts";
 

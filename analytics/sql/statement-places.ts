@@ -2,7 +2,7 @@
  * Which statements run. A statement counts from the moment it is asked until its answer has been read: what is not read is kept in
  * memory. Statements of several people run side by side, and one person's one after the other, so that nobody holds up anybody else.
  */
-import { Problem } from "#core/problem.ts";
+import { Problem } from "#core/platform/errors/problem.ts";
 
 /** Waiting, running and unread, of everybody together. */
 export const STATEMENTS_LIMIT = 16;

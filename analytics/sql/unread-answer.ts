@@ -1,6 +1,6 @@
 /** An answer on its way to who asked: handed over as it is read, for a limited time. */
 import { Readable } from "node:stream";
-import { Problem } from "#core/problem.ts";
+import { Problem } from "#core/platform/errors/problem.ts";
 
 /** Of an answer of the embedded engine, which is in memory until it has been read. */
 export const ANSWER_BYTES = 64 * 1024 * 1024;

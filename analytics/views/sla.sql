@@ -1,5 +1,5 @@
 -- What share of deliveries came within so many calendar days of the ship date, by month of delivery (Europe/Rome), origin
--- area and destination area. Prefixes of areas are those of core/domain/benchmarks/cap-prefix.ts.
+-- area and destination area. Prefixes of areas are those of core/benchmarks/rules/cap-prefix.ts.
 CREATE OR REPLACE VIEW sla AS
 SELECT
     courier,

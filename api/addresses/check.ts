@@ -2,23 +2,23 @@
 
 import { Elysia } from "elysia";
 import { authenticated, type Caller } from "#api/auth/authenticated.ts";
-import { SMALL_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
-import { onceByKey, repeatable } from "#api/idempotency.ts";
+import { SMALL_BODY_BYTES } from "#api/http/body-limits.ts";
+import { onceByKey, repeatable } from "#api/http/idempotency.ts";
+import { readChecked } from "#api/http/read-json.ts";
 import type { CarrierAnswer } from "#api/labels/label-carrier.ts";
-import { readChecked } from "#api/read-json.ts";
-import type { Config } from "#core/config.ts";
-import { isNational } from "#core/domain/labels/label-carrier.ts";
 import {
   AddressCheckRequest,
   AddressCheckView,
   type CheckedAddress,
   type Match,
-} from "#core/domain/orders/address-check.ts";
-import { compileSchema } from "#core/domain/schema/compile-schema.ts";
-import { described, json } from "#core/http/openapi/operation.ts";
-import { Problem } from "#core/problem.ts";
-import { countAddressCheck } from "#core/redis/merchant/address-checks.ts";
+} from "#core/merchants/rules/address-check.ts";
+import { isNational } from "#core/merchants/rules/label-carrier.ts";
+import { countAddressCheck } from "#core/merchants/store/address-checks.ts";
+import type { Config } from "#core/platform/environment/config.ts";
+import { Problem } from "#core/platform/errors/problem.ts";
+import { described, json } from "#core/platform/openapi/operation.ts";
+import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { gazetteer, matchOffline } from "./gazetteer.ts";
 import { matchByNominatim } from "./nominatim.ts";
 import { splitCity } from "./place-names.ts";

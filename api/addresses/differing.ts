@@ -1,5 +1,5 @@
 /** What a provider that looks streets up knows otherwise than the address that was asked about. */
-import type { CheckedAddress, Match } from "#core/domain/orders/address-check.ts";
+import type { CheckedAddress, Match } from "#core/merchants/rules/address-check.ts";
 import { gazetteer } from "./gazetteer.ts";
 import { matchesName, plain, regionKey, words } from "./place-names.ts";
 

@@ -9,8 +9,8 @@ import {
   type CheckedAddress,
   type Match,
   NO_MATCH,
-} from "#core/domain/orders/address-check.ts";
-import { packageFile } from "#core/own-files.ts";
+} from "#core/merchants/rules/address-check.ts";
+import { packageFile } from "#core/platform/process/own-files.ts";
 import { matchesName, plain, regionKey, words } from "./place-names.ts";
 
 interface Municipality {

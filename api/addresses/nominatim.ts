@@ -1,10 +1,10 @@
 /** A Nominatim-compatible geocoder (`GEOCODER_URL`): `GET /search` with a structured query. */
 
 import { type Static, Type } from "@sinclair/typebox";
-import { callGateway } from "#api/gateway.ts";
+import { callGateway } from "#api/http/gateway.ts";
 import type { CarrierAnswer } from "#api/labels/label-carrier.ts";
-import { type CheckedAddress, type Match, NO_MATCH } from "#core/domain/orders/address-check.ts";
-import { compileSchema } from "#core/domain/schema/compile-schema.ts";
+import { type CheckedAddress, type Match, NO_MATCH } from "#core/merchants/rules/address-check.ts";
+import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { differingParts } from "./differing.ts";
 
 const text = Type.Optional(Type.String());

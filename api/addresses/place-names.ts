@@ -1,5 +1,5 @@
 /** Italian place names as people write them: without accents, with abbreviations, without their small words. */
-import type { CheckedAddress } from "#core/domain/orders/address-check.ts";
+import type { CheckedAddress } from "#core/merchants/rules/address-check.ts";
 
 /** Letters and digits alone: case, accents, apostrophes and hyphens do not count. */
 export function plain(text: string): string {

@@ -4,15 +4,15 @@
  */
 
 import { type Static, Type } from "@sinclair/typebox";
-import { callGateway } from "#api/gateway.ts";
+import { callGateway } from "#api/http/gateway.ts";
 import type { CarrierAnswer } from "#api/labels/label-carrier.ts";
 import {
   CANDIDATES_LIMIT,
   type CheckedAddress,
   type Match,
   NO_MATCH,
-} from "#core/domain/orders/address-check.ts";
-import { compileSchema } from "#core/domain/schema/compile-schema.ts";
+} from "#core/merchants/rules/address-check.ts";
+import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { differingParts } from "./differing.ts";
 
 const text = Type.Optional(Type.Union([Type.String({ maxLength: 255 }), Type.Null()]));

@@ -5,13 +5,18 @@
 import { Elysia } from "elysia";
 import { createTokens, type Tokens } from "#api/auth/tokens.ts";
 import type { ApiDeps } from "#api/deps.ts";
-import { atWork } from "#core/background.ts";
-import type { Scope } from "#core/domain/setup/setup.ts";
-import { requireJsonAccepted } from "#core/http/accept.ts";
-import { declared } from "#core/http/access.ts";
-import { Problem } from "#core/problem.ts";
-import type { ApiKey, Channel, Company, Configuration } from "#core/redis/config/configuration.ts";
-import { type Admission, admitRequest } from "#core/redis/merchant/rate-limit.ts";
+import type {
+  ApiKey,
+  Channel,
+  Company,
+  Configuration,
+} from "#core/configuration/store/configuration.ts";
+import { type Admission, admitRequest } from "#core/merchants/store/rate-limit.ts";
+import { Problem } from "#core/platform/errors/problem.ts";
+import { requireJsonAccepted } from "#core/platform/http/accept.ts";
+import { declared } from "#core/platform/http/access.ts";
+import { atWork } from "#core/platform/process/background.ts";
+import type { Scope } from "#core/setup/rules/setup.ts";
 
 /** The configuration is the one the caller was checked against. */
 export interface Caller {

@@ -2,7 +2,7 @@
 
 import { jwt } from "@elysiajs/jwt";
 import { type Static, Type } from "@sinclair/typebox";
-import { compileSchema } from "#core/domain/schema/compile-schema.ts";
+import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 
 /** Document 1, "Limits". */
 export const TOKEN_LIFE_SECONDS = 86_400;

@@ -4,12 +4,12 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import type { CourierTimes } from "#analytics/benchmarks.ts";
 import { authenticated } from "#api/auth/authenticated.ts";
-import { SMALL_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
-import { readChecked } from "#api/read-json.ts";
-import { compileSchema } from "#core/domain/schema/compile-schema.ts";
-import { nullableNumber } from "#core/domain/schema/nullable.ts";
-import { described, json } from "#core/http/openapi/operation.ts";
+import { SMALL_BODY_BYTES } from "#api/http/body-limits.ts";
+import { readChecked } from "#api/http/read-json.ts";
+import { described, json } from "#core/platform/openapi/operation.ts";
+import { compileSchema } from "#core/platform/schema/compile-schema.ts";
+import { nullableNumber } from "#core/platform/schema/nullable.ts";
 import { freshness } from "./freshness.ts";
 import {
   courierFields,

@@ -4,11 +4,11 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import type { CourierEfficiency as Row } from "#analytics/benchmarks.ts";
 import { authenticated } from "#api/auth/authenticated.ts";
-import { SMALL_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
-import { readChecked } from "#api/read-json.ts";
-import { compileSchema } from "#core/domain/schema/compile-schema.ts";
-import { described, json } from "#core/http/openapi/operation.ts";
+import { SMALL_BODY_BYTES } from "#api/http/body-limits.ts";
+import { readChecked } from "#api/http/read-json.ts";
+import { described, json } from "#core/platform/openapi/operation.ts";
+import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { freshness } from "./freshness.ts";
 import {
   courierFields,
@@ -93,7 +93,7 @@ export function efficiencyIndexRoute(deps: ApiDeps) {
   );
 }
 
-/** The formula is in `core/domain/benchmarks/efficiency-index.ts`. */
+/** The formula is in `core/benchmarks/rules/efficiency-index.ts`. */
 function rowView(row: Row): CourierEfficiency {
   const { rank, courierCode, status, scores, level, weightBand, sampleSize } = row;
   return {

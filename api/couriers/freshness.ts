@@ -3,8 +3,8 @@
  * before the figures are read.
  */
 import type { ApiDeps } from "#api/deps.ts";
-import { romeIso } from "#core/domain/time/rome-time.ts";
-import { readLags } from "#core/redis/log/streams.ts";
+import { readLags } from "#core/platform/log/streams.ts";
+import { romeIso } from "#core/platform/time/rome-time.ts";
 
 /** How far the logs are behind is looked up at most once in so long. */
 const KEPT_MS = 1_000;

@@ -2,19 +2,19 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { DeliveryTimesQuery } from "#analytics/benchmarks.ts";
 import type { Caller } from "#api/auth/authenticated.ts";
-import { ProblemDocument, validationFailed } from "#api/error-response.ts";
+import { ProblemDocument, validationFailed } from "#api/http/error-response.ts";
 import {
   areaOfCap,
   GRAINS,
   isItalianCap,
   WEIGHT_BANDS,
   weightBand,
-} from "#core/domain/benchmarks/lane.ts";
-import { kilograms } from "#core/domain/orders/measure.ts";
-import type { Fault } from "#core/domain/schema/fault.ts";
-import { nullableText } from "#core/domain/schema/nullable.ts";
-import type { Rule } from "#core/http/openapi/operation.ts";
-import type { Channel } from "#core/redis/config/configuration.ts";
+} from "#core/benchmarks/rules/lane.ts";
+import type { Channel } from "#core/configuration/store/configuration.ts";
+import { kilograms } from "#core/merchants/rules/measure.ts";
+import type { Rule } from "#core/platform/openapi/operation.ts";
+import type { Fault } from "#core/platform/schema/fault.ts";
+import { nullableText } from "#core/platform/schema/nullable.ts";
 
 /** Document 1, "Limits": couriers per benchmark request. */
 const COURIERS_PER_REQUEST = 50;

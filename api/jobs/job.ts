@@ -4,16 +4,20 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { authenticated } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
-import { NOT_MODIFIED, TAG_HEADERS, tagged, taggedText } from "#api/paging.ts";
-import { nullableText as text } from "#core/domain/schema/nullable.ts";
-import { ImportCallbackView, PENDING_CALLBACK } from "#core/domain/shipments/import-callback.ts";
-import { ImportResult } from "#core/domain/shipments/import-result.ts";
-import { described, inPath, json } from "#core/http/openapi/operation.ts";
-import { jsonObject } from "#core/json-text.ts";
-import { Problem } from "#core/problem.ts";
-import { companyPartition } from "#core/redis/client/keys.ts";
-import { type ImportJob, importResultText, readJob } from "#core/redis/merchant/import-jobs.ts";
-import { readParcelJob } from "#core/redis/merchant/parcel-jobs.ts";
+import { NOT_MODIFIED, TAG_HEADERS, tagged, taggedText } from "#api/http/paging.ts";
+import {
+  type ImportJob,
+  importResultText,
+  readJob,
+} from "#core/merchants/store/jobs/import-jobs.ts";
+import { readParcelJob } from "#core/merchants/store/jobs/parcel-jobs.ts";
+import { Problem } from "#core/platform/errors/problem.ts";
+import { described, inPath, json } from "#core/platform/openapi/operation.ts";
+import { jsonObject } from "#core/platform/process/json-text.ts";
+import { companyPartition } from "#core/platform/redis/keys.ts";
+import { nullableText as text } from "#core/platform/schema/nullable.ts";
+import { ImportCallbackView, PENDING_CALLBACK } from "#core/shipments/rules/import-callback.ts";
+import { ImportResult } from "#core/shipments/rules/import-result.ts";
 import { ParcelJobView, parcelJobView } from "./parcel-job-view.ts";
 
 export const JobView = Type.Object({

@@ -1,8 +1,8 @@
 /** A creation of parcels as a job (document 1, "Job"): it is done as soon as it is stored. */
 import { type Static, Type } from "@sinclair/typebox";
-import { ImportSummary, importSummary } from "#core/domain/shipments/import-result.ts";
-import { romeIso } from "#core/domain/time/rome-time.ts";
-import type { ParcelJob } from "#core/redis/merchant/parcel-jobs.ts";
+import type { ParcelJob } from "#core/merchants/store/jobs/parcel-jobs.ts";
+import { romeIso } from "#core/platform/time/rome-time.ts";
+import { ImportSummary, importSummary } from "#core/shipments/rules/import-result.ts";
 
 export const ParcelJobView = Type.Object({
   jobId: Type.String(),

@@ -1,8 +1,8 @@
 /** Carriers that labels can be asked of. */
 import type { Caller } from "#api/auth/authenticated.ts";
-import type { Config } from "#core/config.ts";
-import { isGeneric, isNational } from "#core/domain/labels/label-carrier.ts";
-import type { ChannelCourier } from "#core/redis/config/configuration.ts";
+import type { ChannelCourier } from "#core/configuration/store/configuration.ts";
+import { isGeneric, isNational } from "#core/merchants/rules/label-carrier.ts";
+import type { Config } from "#core/platform/environment/config.ts";
 import { genericCarrier } from "./generic-carrier.ts";
 import type { LabelCarrier } from "./label-carrier.ts";
 import { nationalCarrier } from "./national-carrier.ts";

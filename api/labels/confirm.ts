@@ -3,17 +3,13 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { authenticated, type Caller } from "#api/auth/authenticated.ts";
-import { SMALL_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
-import { validationFailed } from "#api/error-response.ts";
-import { onceByKey, repeatable } from "#api/idempotency.ts";
-import { readChecked } from "#api/read-json.ts";
-import { ConfirmRequest, confirmFaults } from "#core/domain/labels/label.ts";
-import { transmissionNumberOf } from "#core/domain/labels/slip.ts";
-import { compileSchema } from "#core/domain/schema/compile-schema.ts";
-import { romeIso } from "#core/domain/time/rome-time.ts";
-import { described } from "#core/http/openapi/operation.ts";
-import type { Redis } from "#core/redis/client/client.ts";
+import { SMALL_BODY_BYTES } from "#api/http/body-limits.ts";
+import { validationFailed } from "#api/http/error-response.ts";
+import { onceByKey, repeatable } from "#api/http/idempotency.ts";
+import { readChecked } from "#api/http/read-json.ts";
+import { ConfirmRequest, confirmFaults } from "#core/merchants/rules/label.ts";
+import { transmissionNumberOf } from "#core/merchants/rules/slip.ts";
 import {
   claimTransmission,
   freeTransmission,
@@ -24,7 +20,11 @@ import {
   readLabels,
   type StoredLabel,
   type Transmission,
-} from "#core/redis/merchant/labels.ts";
+} from "#core/merchants/store/labels.ts";
+import { described } from "#core/platform/openapi/operation.ts";
+import type { Redis } from "#core/platform/redis/client.ts";
+import { compileSchema } from "#core/platform/schema/compile-schema.ts";
+import { romeIso } from "#core/platform/time/rome-time.ts";
 import { findCarrier } from "./carriers.ts";
 import type { LabelCarrier, Refusal } from "./label-carrier.ts";
 import {

@@ -2,17 +2,17 @@
 
 import { Elysia } from "elysia";
 import { authenticated, type Caller } from "#api/auth/authenticated.ts";
-import { LIST_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
-import { validationFailed } from "#api/error-response.ts";
-import { onceByKey, repeatable } from "#api/idempotency.ts";
-import { readChecked } from "#api/read-json.ts";
-import { LabelRequest, LabelView, labelFaults } from "#core/domain/labels/label.ts";
-import { compileSchema } from "#core/domain/schema/compile-schema.ts";
-import { described, json } from "#core/http/openapi/operation.ts";
-import type { Problem } from "#core/problem.ts";
-import type { ChannelCourier } from "#core/redis/config/configuration.ts";
-import { readLabelContents } from "#core/redis/merchant/labels.ts";
+import { LIST_BODY_BYTES } from "#api/http/body-limits.ts";
+import { validationFailed } from "#api/http/error-response.ts";
+import { onceByKey, repeatable } from "#api/http/idempotency.ts";
+import { readChecked } from "#api/http/read-json.ts";
+import type { ChannelCourier } from "#core/configuration/store/configuration.ts";
+import { LabelRequest, LabelView, labelFaults } from "#core/merchants/rules/label.ts";
+import { readLabelContents } from "#core/merchants/store/labels.ts";
+import type { Problem } from "#core/platform/errors/problem.ts";
+import { described, json } from "#core/platform/openapi/operation.ts";
+import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { findCarrier } from "./carriers.ts";
 import { errorLabel } from "./error-label.ts";
 import type { LabelOrder } from "./label-carrier.ts";

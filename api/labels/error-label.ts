@@ -1,9 +1,10 @@
 /** The error label (document 1, "Labels"): tells the operator not to ship. It is not stored. */
-import type { LabelFormat, LabelRequest } from "#core/domain/labels/label.ts";
-import type { Language } from "#core/domain/shipments/shipment.ts";
-import { romeDateTime } from "#core/domain/time/rome-time.ts";
-import { LABEL_SIZE, renderPdf, writeFitting } from "#core/pdf/pdf.ts";
-import { printableInPdf } from "#core/pdf/printable.ts";
+
+import { LABEL_SIZE, renderPdf, writeFitting } from "#core/merchants/pdf/pdf.ts";
+import { printableInPdf } from "#core/merchants/pdf/printable.ts";
+import type { LabelFormat, LabelRequest } from "#core/merchants/rules/label.ts";
+import { romeDateTime } from "#core/platform/time/rome-time.ts";
+import type { Language } from "#core/shipments/rules/shipment.ts";
 import type { Failed } from "./label-problem.ts";
 import { type ErrorWords, errorWords } from "./label-words.ts";
 import { errorZpl } from "./label-zpl.ts";

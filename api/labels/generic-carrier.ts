@@ -1,6 +1,6 @@
 /** The test carrier GENERIC: makes real labels, calls nobody. */
-import { parcelsOf } from "#core/domain/labels/label.ts";
-import { nextTurn } from "#core/next-turn.ts";
+import { parcelsOf } from "#core/merchants/rules/label.ts";
+import { nextTurn } from "#core/platform/process/next-turn.ts";
 import type { LabelCarrier, LabelOrder } from "./label-carrier.ts";
 import { labelPdf } from "./label-pdf.ts";
 import { labelSheets } from "./label-sheet.ts";

@@ -4,9 +4,9 @@ import type {
   LabelRequest,
   LabelSender,
   MadeLabel,
-} from "#core/domain/labels/label.ts";
-import type { Language } from "#core/domain/shipments/shipment.ts";
-import type { StoredLabel } from "#core/redis/merchant/labels.ts";
+} from "#core/merchants/rules/label.ts";
+import type { StoredLabel } from "#core/merchants/store/labels.ts";
+import type { Language } from "#core/shipments/rules/shipment.ts";
 
 export interface LabelOrder {
   readonly id: number;

@@ -1,7 +1,7 @@
 /** One label as PDF: a page of 10x15 cm. */
 
-import { LABEL_SIZE, type Pdf, renderPdf, writeFitting } from "#core/pdf/pdf.ts";
-import { printableInPdf } from "#core/pdf/printable.ts";
+import { LABEL_SIZE, type Pdf, renderPdf, writeFitting } from "#core/merchants/pdf/pdf.ts";
+import { printableInPdf } from "#core/merchants/pdf/printable.ts";
 import { code128 } from "./code128.ts";
 import type { LabelSheet } from "./label-sheet.ts";
 

@@ -1,9 +1,9 @@
 /** Errors of labels: problem documents (document 1, "Errors"). */
 import { Type } from "@sinclair/typebox";
-import { ProblemDocument } from "#api/error-response.ts";
-import { LabelFormat } from "#core/domain/labels/label.ts";
-import type { ErrorCode, StatusOf } from "#core/error-catalogue.ts";
-import { Problem } from "#core/problem.ts";
+import { ProblemDocument } from "#api/http/error-response.ts";
+import { LabelFormat } from "#core/merchants/rules/label.ts";
+import type { ErrorCode, StatusOf } from "#core/platform/errors/error-catalogue.ts";
+import { Problem } from "#core/platform/errors/problem.ts";
 import type { CarrierAnswer } from "./label-carrier.ts";
 
 /** What the carrier refused of a confirmation. */

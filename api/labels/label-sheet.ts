@@ -5,8 +5,8 @@ import {
   type LabelRequest,
   type LabelSender,
   parcelsOf,
-} from "#core/domain/labels/label.ts";
-import type { Language } from "#core/domain/shipments/shipment.ts";
+} from "#core/merchants/rules/label.ts";
+import type { Language } from "#core/shipments/rules/shipment.ts";
 import { labelWords } from "./label-words.ts";
 
 export interface LabelSheet {

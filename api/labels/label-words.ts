@@ -1,5 +1,5 @@
 /** The words printed on labels, error labels and slips, in the company's language. */
-import type { Language } from "#core/domain/shipments/shipment.ts";
+import type { Language } from "#core/shipments/rules/shipment.ts";
 
 interface LabelWords {
   readonly from: string;

@@ -1,6 +1,6 @@
 /** One label as ZPL II: 10x15 cm at 8 dots a millimetre, the content of the PDF. */
 
-import { printableInZpl } from "#core/pdf/printable.ts";
+import { printableInZpl } from "#core/merchants/pdf/printable.ts";
 import { code128 } from "./code128.ts";
 import type { LabelSheet } from "./label-sheet.ts";
 

@@ -11,11 +11,11 @@
  */
 
 import { type Static, Type } from "@sinclair/typebox";
-import { callGateway } from "#api/gateway.ts";
-import type { Config } from "#core/config.ts";
-import { type MadeLabel, parcelsOf } from "#core/domain/labels/label.ts";
-import { contractOf } from "#core/domain/labels/label-carrier.ts";
-import { compileSchema } from "#core/domain/schema/compile-schema.ts";
+import { callGateway } from "#api/http/gateway.ts";
+import { type MadeLabel, parcelsOf } from "#core/merchants/rules/label.ts";
+import { contractOf } from "#core/merchants/rules/label-carrier.ts";
+import type { Config } from "#core/platform/environment/config.ts";
+import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import type { CarrierAnswer, LabelCarrier, LabelOrder } from "./label-carrier.ts";
 
 const TEXT_LENGTH = 255;

@@ -1,7 +1,6 @@
 /** One label for (channel, carrier, reference), however many ask for it at once: the carrier is called once. */
-import type { LabelRecord, LabelRequest, MadeLabel } from "#core/domain/labels/label.ts";
-import { parcelsOf, totalWeight } from "#core/domain/labels/label.ts";
-import type { Redis } from "#core/redis/client/client.ts";
+import type { LabelRecord, LabelRequest, MadeLabel } from "#core/merchants/rules/label.ts";
+import { parcelsOf, totalWeight } from "#core/merchants/rules/label.ts";
 import {
   claimLabel,
   type LabelClaim,
@@ -10,7 +9,8 @@ import {
   readLabels,
   type Settlement,
   settleLabel,
-} from "#core/redis/merchant/labels.ts";
+} from "#core/merchants/store/labels.ts";
+import type { Redis } from "#core/platform/redis/client.ts";
 import type { CarrierAnswer, LabelCarrier, LabelOrder } from "./label-carrier.ts";
 import { type Failed, failed } from "./label-problem.ts";
 

@@ -4,13 +4,13 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { authenticated } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
-import { NOT_MODIFIED, TAG_HEADERS, tagged } from "#api/paging.ts";
-import { nullableText } from "#core/domain/schema/nullable.ts";
-import { idOf } from "#core/domain/schema/path-id.ts";
-import { romeIso } from "#core/domain/time/rome-time.ts";
-import { described, idInPath, json } from "#core/http/openapi/operation.ts";
-import { Problem } from "#core/problem.ts";
-import { readTransmission } from "#core/redis/merchant/labels.ts";
+import { NOT_MODIFIED, TAG_HEADERS, tagged } from "#api/http/paging.ts";
+import { readTransmission } from "#core/merchants/store/labels.ts";
+import { Problem } from "#core/platform/errors/problem.ts";
+import { described, idInPath, json } from "#core/platform/openapi/operation.ts";
+import { nullableText } from "#core/platform/schema/nullable.ts";
+import { idOf } from "#core/platform/schema/path-id.ts";
+import { romeIso } from "#core/platform/time/rome-time.ts";
 
 export const TransmissionAgain = Type.Object({
   transmissionId: Type.Integer(),

@@ -3,11 +3,11 @@
 import { Elysia } from "elysia";
 import { authenticated } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
-import { NOT_MODIFIED, TAG_HEADERS, tagged } from "#api/paging.ts";
-import { OrderView } from "#core/domain/orders/order.ts";
-import { idOf } from "#core/domain/schema/path-id.ts";
-import { described, idInPath, json } from "#core/http/openapi/operation.ts";
-import { readOwnOrder } from "#core/redis/merchant/orders.ts";
+import { NOT_MODIFIED, TAG_HEADERS, tagged } from "#api/http/paging.ts";
+import { OrderView } from "#core/merchants/rules/order.ts";
+import { readOwnOrder } from "#core/merchants/store/orders.ts";
+import { described, idInPath, json } from "#core/platform/openapi/operation.ts";
+import { idOf } from "#core/platform/schema/path-id.ts";
 import { EXAMPLE_ORDER, orderAnswer, orderNotFound, ownerOf } from "./order-answer.ts";
 
 const operation = described({

@@ -4,7 +4,7 @@ import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { authenticated, type Caller } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
-import { validationFailed } from "#api/error-response.ts";
+import { validationFailed } from "#api/http/error-response.ts";
 import {
   linkPages,
   NOT_MODIFIED,
@@ -12,13 +12,13 @@ import {
   TAG_HEADERS,
   tagged,
   taggedText,
-} from "#api/paging.ts";
-import { OrderView } from "#core/domain/orders/order.ts";
-import { described, inSamples, query } from "#core/http/openapi/operation.ts";
-import { searchParamsOf } from "#core/http/search-params.ts";
-import { jsonList } from "#core/json-text.ts";
-import type { Redis } from "#core/redis/client/client.ts";
-import { findOrder, listOrders } from "#core/redis/merchant/orders.ts";
+} from "#api/http/paging.ts";
+import { OrderView } from "#core/merchants/rules/order.ts";
+import { findOrder, listOrders } from "#core/merchants/store/orders.ts";
+import { searchParamsOf } from "#core/platform/http/search-params.ts";
+import { described, inSamples, query } from "#core/platform/openapi/operation.ts";
+import { jsonList } from "#core/platform/process/json-text.ts";
+import type { Redis } from "#core/platform/redis/client.ts";
 import { EXAMPLE_ORDER, orderAnswer, orderNotFound, ownerOf } from "./order-answer.ts";
 
 /** Document 1, "Limits". */

@@ -1,8 +1,8 @@
 /** An order of the store as the merchant sees it. */
 import type { Caller } from "#api/auth/authenticated.ts";
-import { type OrderView, orderRecord, orderView } from "#core/domain/orders/order.ts";
-import { Problem } from "#core/problem.ts";
-import type { OrderOwner, StoredOrder } from "#core/redis/merchant/orders.ts";
+import { type OrderView, orderRecord, orderView } from "#core/merchants/rules/order.ts";
+import type { OrderOwner, StoredOrder } from "#core/merchants/store/orders.ts";
+import { Problem } from "#core/platform/errors/problem.ts";
 
 const EXAMPLE_MS = Date.UTC(2026, 10, 20, 9);
 

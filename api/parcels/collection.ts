@@ -3,13 +3,13 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { authenticated, type Caller } from "#api/auth/authenticated.ts";
-import { LIST_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
-import { validationFailed } from "#api/error-response.ts";
-import { onceByKey, repeatable } from "#api/idempotency.ts";
+import { LIST_BODY_BYTES } from "#api/http/body-limits.ts";
+import { validationFailed } from "#api/http/error-response.ts";
+import { onceByKey, repeatable } from "#api/http/idempotency.ts";
+import { linkPages, NOT_MODIFIED, PAGE_HEADERS, TAG_HEADERS, tagged } from "#api/http/paging.ts";
+import { readChecked } from "#api/http/read-json.ts";
 import { ownerOf } from "#api/orders/order-answer.ts";
-import { linkPages, NOT_MODIFIED, PAGE_HEADERS, TAG_HEADERS, tagged } from "#api/paging.ts";
-import { readChecked } from "#api/read-json.ts";
 import {
   OrderParcelView,
   orderOfParcels,
@@ -17,13 +17,13 @@ import {
   ParcelsCreation,
   parcelView,
   withoutParcels,
-} from "#core/domain/orders/order-parcel.ts";
-import { compileSchema } from "#core/domain/schema/compile-schema.ts";
-import { described, json, query } from "#core/http/openapi/operation.ts";
-import { searchParamsOf } from "#core/http/search-params.ts";
-import { Problem } from "#core/problem.ts";
-import { changeOrder, createOrder, findOrder } from "#core/redis/merchant/orders.ts";
-import { saveParcelJob } from "#core/redis/merchant/parcel-jobs.ts";
+} from "#core/merchants/rules/order-parcel.ts";
+import { saveParcelJob } from "#core/merchants/store/jobs/parcel-jobs.ts";
+import { changeOrder, createOrder, findOrder } from "#core/merchants/store/orders.ts";
+import { Problem } from "#core/platform/errors/problem.ts";
+import { searchParamsOf } from "#core/platform/http/search-params.ts";
+import { described, json, query } from "#core/platform/openapi/operation.ts";
+import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import {
   checkProduct,
   EXAMPLE_CREATION,

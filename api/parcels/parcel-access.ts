@@ -1,9 +1,9 @@
 /** What all calls of order parcels ask first: the product, and which order is meant. */
 import type { Caller } from "#api/auth/authenticated.ts";
-import { validationFailed } from "#api/error-response.ts";
-import { orderOfParcels, parcelView } from "#core/domain/orders/order-parcel.ts";
-import type { Fault } from "#core/domain/schema/fault.ts";
-import { Problem } from "#core/problem.ts";
+import { validationFailed } from "#api/http/error-response.ts";
+import { orderOfParcels, parcelView } from "#core/merchants/rules/order-parcel.ts";
+import { Problem } from "#core/platform/errors/problem.ts";
+import type { Fault } from "#core/platform/schema/fault.ts";
 
 export const KEY_LENGTH = 50;
 

@@ -3,24 +3,24 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { authenticated, type Caller } from "#api/auth/authenticated.ts";
-import { SMALL_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
-import { validationFailed } from "#api/error-response.ts";
+import { SMALL_BODY_BYTES } from "#api/http/body-limits.ts";
+import { validationFailed } from "#api/http/error-response.ts";
+import { NOT_MODIFIED, TAG_HEADERS, tagged } from "#api/http/paging.ts";
+import { readChecked } from "#api/http/read-json.ts";
 import { ownerOf } from "#api/orders/order-answer.ts";
-import { NOT_MODIFIED, TAG_HEADERS, tagged } from "#api/paging.ts";
-import { readChecked } from "#api/read-json.ts";
-import type { OrderRecord } from "#core/domain/orders/order.ts";
+import type { OrderRecord } from "#core/merchants/rules/order.ts";
 import {
   OrderParcelView,
   ParcelUpdate,
   parcelView,
   withoutParcels,
   withParcelChanged,
-} from "#core/domain/orders/order-parcel.ts";
-import { compileSchema } from "#core/domain/schema/compile-schema.ts";
-import { described, inPath } from "#core/http/openapi/operation.ts";
-import type { Redis } from "#core/redis/client/client.ts";
-import { changeOrder, orderOfParcel } from "#core/redis/merchant/orders.ts";
+} from "#core/merchants/rules/order-parcel.ts";
+import { changeOrder, orderOfParcel } from "#core/merchants/store/orders.ts";
+import { described, inPath } from "#core/platform/openapi/operation.ts";
+import type { Redis } from "#core/platform/redis/client.ts";
+import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { checkProduct, EXAMPLE_PARCELS, parcelNotFound } from "./parcel-access.ts";
 
 const checker = compileSchema(ParcelUpdate);

@@ -1,7 +1,8 @@
 /** `GET /v2/errors` and `/v2/errors.json`: what every error code of the merchant API means. */
-import { FAULT_CODES } from "#core/domain/schema/fault.ts";
-import type { ItemErrorCode } from "#core/domain/shipments/new-shipment.ts";
-import { errorRoutes } from "#core/http/errors-page.ts";
+
+import { errorRoutes } from "#core/platform/http/errors-page.ts";
+import { FAULT_CODES } from "#core/platform/schema/fault.ts";
+import type { ItemErrorCode } from "#core/shipments/rules/new-shipment.ts";
 
 /** Codes of one item of a creation or an import; the others of the request are not affected. */
 export const ITEM_CODES: Readonly<Record<ItemErrorCode, string>> = {

@@ -3,20 +3,20 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { authenticated } from "#api/auth/authenticated.ts";
-import { SANDBOX_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
-import { validationFailed } from "#api/error-response.ts";
-import { readJson } from "#api/read-json.ts";
-import { compileSchema } from "#core/domain/schema/compile-schema.ts";
-import { FAULTS_COUNTED, listFaults } from "#core/domain/schema/fault.ts";
-import { described, idInPath } from "#core/http/openapi/operation.ts";
-import { Problem } from "#core/problem.ts";
+import { SANDBOX_BODY_BYTES } from "#api/http/body-limits.ts";
+import { validationFailed } from "#api/http/error-response.ts";
+import { readJson } from "#api/http/read-json.ts";
 import {
   changeSandbox,
   readSandbox,
   type SandboxEntity,
   type SandboxValues,
-} from "#core/redis/merchant/sandbox.ts";
+} from "#core/merchants/store/sandbox.ts";
+import { Problem } from "#core/platform/errors/problem.ts";
+import { described, idInPath } from "#core/platform/openapi/operation.ts";
+import { compileSchema } from "#core/platform/schema/compile-schema.ts";
+import { FAULTS_COUNTED, listFaults } from "#core/platform/schema/fault.ts";
 
 const stringValue = Type.String({ maxLength: 10_000 });
 const intValue = Type.Integer({

@@ -1,6 +1,6 @@
 /** Rows of a page sorted by statusUpdatedAt, as the index had them. */
-import type { Hit } from "#core/redis/search/index-ranges.ts";
-import type { StoredShipment } from "#core/redis/shipments/shipments.ts";
+import type { Hit } from "#core/search/store/index-ranges.ts";
+import type { StoredShipment } from "#core/shipments/store/shipments.ts";
 
 /**
  * A shipment that changed again after the index was read keeps the statusUpdatedAt it was found by: a reader that goes on

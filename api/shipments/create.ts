@@ -4,29 +4,29 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { Elysia } from "elysia";
 import { authenticated } from "#api/auth/authenticated.ts";
-import { CREATE_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
-import { validationFailed } from "#api/error-response.ts";
-import { onceByKey, repeatable } from "#api/idempotency.ts";
-import { compileSchema } from "#core/domain/schema/compile-schema.ts";
-import { FAULTS_COUNTED, type Fault, listFaults } from "#core/domain/schema/fault.ts";
-import { illFormedText } from "#core/domain/schema/ill-formed-text.ts";
-import { nullableText } from "#core/domain/schema/nullable.ts";
+import { CREATE_BODY_BYTES } from "#api/http/body-limits.ts";
+import { validationFailed } from "#api/http/error-response.ts";
+import { onceByKey, repeatable } from "#api/http/idempotency.ts";
+import { described } from "#core/platform/openapi/operation.ts";
+import { turns } from "#core/platform/process/next-turn.ts";
+import { compileSchema } from "#core/platform/schema/compile-schema.ts";
+import { FAULTS_COUNTED, type Fault, listFaults } from "#core/platform/schema/fault.ts";
+import { illFormedText } from "#core/platform/schema/ill-formed-text.ts";
+import { nullableText } from "#core/platform/schema/nullable.ts";
 import {
   ImportSummary,
   ItemErrorView,
   importSummary,
-} from "#core/domain/shipments/import-result.ts";
+} from "#core/shipments/rules/import-result.ts";
 import {
   CreateBody,
   faultOfShipDate,
   SHIPMENTS_PER_CREATE,
   ShipmentInput,
-} from "#core/domain/shipments/shipment.ts";
-import { trackingUrl } from "#core/domain/shipments/tracking-link.ts";
-import { described } from "#core/http/openapi/operation.ts";
-import { turns } from "#core/next-turn.ts";
-import { createItems, type ItemOutcome } from "#core/redis/shipments/create-items.ts";
+} from "#core/shipments/rules/shipment.ts";
+import { trackingUrl } from "#core/shipments/rules/tracking-link.ts";
+import { createItems, type ItemOutcome } from "#core/shipments/store/create-items.ts";
 import { readShipments } from "./read-shipments.ts";
 
 /** The body around the items, which are checked one by one. */

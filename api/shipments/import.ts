@@ -3,20 +3,24 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { authenticated } from "#api/auth/authenticated.ts";
-import { IMPORT_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
-import { validationFailed } from "#api/error-response.ts";
-import { onceByKey, repeatable } from "#api/idempotency.ts";
-import type { Config } from "#core/config.ts";
-import { compileSchema } from "#core/domain/schema/compile-schema.ts";
-import { listFaults } from "#core/domain/schema/fault.ts";
-import { illFormedText } from "#core/domain/schema/ill-formed-text.ts";
-import { SHIPMENTS_PER_IMPORT, ShipmentInput } from "#core/domain/shipments/shipment.ts";
-import { faultOfWebhookUrl, WEBHOOK_URL_LENGTH } from "#core/domain/webhooks/webhook-url.ts";
-import { described, json } from "#core/http/openapi/operation.ts";
-import { Problem } from "#core/problem.ts";
-import { acceptJob, type ImportChunk, importChunks } from "#core/redis/merchant/import-jobs.ts";
-import { hostOf, vetHosts } from "#core/vetted-address.ts";
+import { IMPORT_BODY_BYTES } from "#api/http/body-limits.ts";
+import { validationFailed } from "#api/http/error-response.ts";
+import { onceByKey, repeatable } from "#api/http/idempotency.ts";
+import {
+  acceptJob,
+  type ImportChunk,
+  importChunks,
+} from "#core/merchants/store/jobs/import-jobs.ts";
+import type { Config } from "#core/platform/environment/config.ts";
+import { Problem } from "#core/platform/errors/problem.ts";
+import { hostOf, vetHosts } from "#core/platform/network/vetted-address.ts";
+import { described, json } from "#core/platform/openapi/operation.ts";
+import { compileSchema } from "#core/platform/schema/compile-schema.ts";
+import { listFaults } from "#core/platform/schema/fault.ts";
+import { illFormedText } from "#core/platform/schema/ill-formed-text.ts";
+import { SHIPMENTS_PER_IMPORT, ShipmentInput } from "#core/shipments/rules/shipment.ts";
+import { faultOfWebhookUrl, WEBHOOK_URL_LENGTH } from "#core/webhooks/rules/webhook-url.ts";
 import { EXAMPLE_ITEM } from "./create.ts";
 import { readShipments } from "./read-shipments.ts";
 

@@ -4,13 +4,13 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { authenticated } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
-import { NOT_MODIFIED, TAG_HEADERS, tagged } from "#api/paging.ts";
+import { NOT_MODIFIED, TAG_HEADERS, tagged } from "#api/http/paging.ts";
 import { besideOwn } from "#api/shipments/own-shipment.ts";
-import { nullableText } from "#core/domain/schema/nullable.ts";
-import { romeIso } from "#core/domain/time/rome-time.ts";
-import { described, idInPath, inPath, json } from "#core/http/openapi/operation.ts";
-import { Problem } from "#core/problem.ts";
-import { type FoundMessage, findMessage, sentAmong } from "#core/redis/merchant/messages.ts";
+import { type FoundMessage, findMessage, sentAmong } from "#core/merchants/store/messages.ts";
+import { Problem } from "#core/platform/errors/problem.ts";
+import { described, idInPath, inPath, json } from "#core/platform/openapi/operation.ts";
+import { nullableText } from "#core/platform/schema/nullable.ts";
+import { romeIso } from "#core/platform/time/rome-time.ts";
 
 const STATUSES = ["accepted", "sent", "failed"] as const;
 

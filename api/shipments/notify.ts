@@ -4,28 +4,28 @@ import { randomUUID } from "node:crypto";
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { authenticated, type Caller } from "#api/auth/authenticated.ts";
-import { SMALL_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
-import { validationFailed } from "#api/error-response.ts";
-import { onceByKey, repeatable } from "#api/idempotency.ts";
-import { readChecked } from "#api/read-json.ts";
+import { SMALL_BODY_BYTES } from "#api/http/body-limits.ts";
+import { validationFailed } from "#api/http/error-response.ts";
+import { onceByKey, repeatable } from "#api/http/idempotency.ts";
+import { readChecked } from "#api/http/read-json.ts";
 import { ownShipment } from "#api/shipments/own-shipment.ts";
 import { summaryOf } from "#api/shipments/summary.ts";
-import { composeTemplate } from "#core/domain/messages/compose-message.ts";
-import { messageValues } from "#core/domain/messages/message-values.ts";
+import { composeTemplate } from "#core/merchants/rules/compose-message.ts";
+import { messageValues } from "#core/merchants/rules/message-values.ts";
 import {
   EVENT_ONCE_PER_MS,
   NotificationBody,
   RESERVED_EVENTS,
-} from "#core/domain/messages/notification.ts";
-import { compileSchema } from "#core/domain/schema/compile-schema.ts";
-import { isEmailAddress } from "#core/domain/schema/email-address.ts";
-import type { FaultCode } from "#core/domain/schema/fault.ts";
-import { described, idInPath, json } from "#core/http/openapi/operation.ts";
-import { Problem } from "#core/problem.ts";
-import { findTemplate } from "#core/redis/config/templates.ts";
-import { acceptMessages, type Message } from "#core/redis/merchant/messages.ts";
-import type { StoredShipment } from "#core/redis/shipments/shipments.ts";
+} from "#core/merchants/rules/notification.ts";
+import { acceptMessages, type Message } from "#core/merchants/store/messages.ts";
+import { findTemplate } from "#core/merchants/store/templates.ts";
+import { Problem } from "#core/platform/errors/problem.ts";
+import { described, idInPath, json } from "#core/platform/openapi/operation.ts";
+import { compileSchema } from "#core/platform/schema/compile-schema.ts";
+import { isEmailAddress } from "#core/platform/schema/email-address.ts";
+import type { FaultCode } from "#core/platform/schema/fault.ts";
+import type { StoredShipment } from "#core/shipments/store/shipments.ts";
 
 const checker = compileSchema(NotificationBody);
 

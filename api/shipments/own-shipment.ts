@@ -1,16 +1,16 @@
 /** The channel's own shipment of an id in a path. */
 
 import type { ApiDeps } from "#api/deps.ts";
-import { idOf } from "#core/domain/schema/path-id.ts";
-import { Problem } from "#core/problem.ts";
-import type { Redis } from "#core/redis/client/client.ts";
-import { companyKeys, indexMember, shipmentPartition } from "#core/redis/client/keys.ts";
-import type { Channel } from "#core/redis/config/configuration.ts";
-import { readAnywhere } from "#core/redis/shipments/archive.ts";
-import type { WholeShipment } from "#core/redis/shipments/archived-shipment.ts";
-import { bringOneBack } from "#core/redis/shipments/bring-back.ts";
-import { readShipments, type StoredShipment } from "#core/redis/shipments/shipments.ts";
-import { readMomentAnywhere, type ShipmentMoment } from "#core/redis/webhooks/shipment-moment.ts";
+import { readAnywhere } from "#core/archive/store/archive.ts";
+import type { WholeShipment } from "#core/archive/store/archived-shipment.ts";
+import { bringOneBack } from "#core/archive/store/bring-back.ts";
+import type { Channel } from "#core/configuration/store/configuration.ts";
+import { Problem } from "#core/platform/errors/problem.ts";
+import type { Redis } from "#core/platform/redis/client.ts";
+import { companyKeys, indexMember, shipmentPartition } from "#core/platform/redis/keys.ts";
+import { idOf } from "#core/platform/schema/path-id.ts";
+import { readShipments, type StoredShipment } from "#core/shipments/store/shipments.ts";
+import { readMomentAnywhere, type ShipmentMoment } from "#core/webhooks/store/shipment-moment.ts";
 
 /** Readings of a shipment that moves meanwhile. */
 const ROUNDS = 3;

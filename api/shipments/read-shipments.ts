@@ -2,9 +2,9 @@
  * Reads a body of many shipments item by item: nothing but the items is kept, and the event loop turns between them,
  * however large the body is.
  */
-import { SHIPMENT_BYTES } from "#api/body-limits.ts";
-import { DEPTH_LIMIT, missingBody, withoutNulls } from "#api/read-json.ts";
-import { readJsonBody } from "#core/http/read-json.ts";
+import { SHIPMENT_BYTES } from "#api/http/body-limits.ts";
+import { DEPTH_LIMIT, missingBody, withoutNulls } from "#api/http/read-json.ts";
+import { readJsonBody } from "#core/platform/http/body/read-json.ts";
 
 const LIST = "shipments";
 /** Nesting limit of an item: the list and the body are two levels above it. */

@@ -5,12 +5,12 @@
  * tracking event.
  */
 
-import { REFUSALS, readAnswer } from "#api/gateway.ts";
-import type { Config } from "#core/config.ts";
-import { isNational } from "#core/domain/labels/label-carrier.ts";
-import type { StockReleaseBody } from "#core/domain/labels/stock-release.ts";
-import type { Courier } from "#core/redis/config/configuration.ts";
-import type { ReleaseOutcome } from "#core/redis/merchant/stock-releases.ts";
+import { REFUSALS, readAnswer } from "#api/http/gateway.ts";
+import type { Courier } from "#core/configuration/store/configuration.ts";
+import { isNational } from "#core/merchants/rules/label-carrier.ts";
+import type { StockReleaseBody } from "#core/merchants/rules/stock-release.ts";
+import type { ReleaseOutcome } from "#core/merchants/store/stock-releases.ts";
+import type { Config } from "#core/platform/environment/config.ts";
 
 export interface ReleaseOrder {
   readonly releaseId: number;

@@ -4,18 +4,18 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { authenticated } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
-import { NOT_MODIFIED, TAG_HEADERS, tagged } from "#api/paging.ts";
+import { NOT_MODIFIED, TAG_HEADERS, tagged } from "#api/http/paging.ts";
 import { besideOwn } from "#api/shipments/own-shipment.ts";
-import { nullableText } from "#core/domain/schema/nullable.ts";
-import { idOf } from "#core/domain/schema/path-id.ts";
-import { romeIso } from "#core/domain/time/rome-time.ts";
-import { described, idInPath, inPath, json } from "#core/http/openapi/operation.ts";
-import { Problem } from "#core/problem.ts";
 import {
   readRelease,
   releaseAmong,
   type StockRelease,
-} from "#core/redis/merchant/stock-releases.ts";
+} from "#core/merchants/store/stock-releases.ts";
+import { Problem } from "#core/platform/errors/problem.ts";
+import { described, idInPath, inPath, json } from "#core/platform/openapi/operation.ts";
+import { nullableText } from "#core/platform/schema/nullable.ts";
+import { idOf } from "#core/platform/schema/path-id.ts";
+import { romeIso } from "#core/platform/time/rome-time.ts";
 
 const STATUSES = ["sending", "sent", "refused", "unknown"] as const;
 const OUTCOMES = ["ok", "error", "pending"] as const;

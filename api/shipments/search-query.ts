@@ -1,11 +1,11 @@
 /** The query of `GET /v2/shipments`: every parameter checked, all violations reported at once. */
-import { validationFailed } from "#api/error-response.ts";
-import type { Fault, FaultCode } from "#core/domain/schema/fault.ts";
-import { isStatus, STATUSES, type Status } from "#core/domain/statuses/status.ts";
-import { isCalendarDate, parseRomeDateTime } from "#core/domain/time/rome-time.ts";
-import type { ExactField } from "#core/redis/client/keys.ts";
-import type { SortOrder } from "#core/redis/search/index-ranges.ts";
-import type { ShipmentQuery } from "#core/redis/search/shipment-query.ts";
+import { validationFailed } from "#api/http/error-response.ts";
+import type { ExactField } from "#core/platform/redis/keys.ts";
+import type { Fault, FaultCode } from "#core/platform/schema/fault.ts";
+import { isCalendarDate, parseRomeDateTime } from "#core/platform/time/rome-time.ts";
+import type { SortOrder } from "#core/search/store/index-ranges.ts";
+import type { ShipmentQuery } from "#core/search/store/shipment-query.ts";
+import { isStatus, STATUSES, type Status } from "#core/statuses/rules/status.ts";
 
 export interface Search {
   readonly scope: "channel" | "company";

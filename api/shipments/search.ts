@@ -4,7 +4,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { authenticated, type Caller } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
-import { linkPages, NOT_MODIFIED, PAGE_HEADERS, TAG_HEADERS, tagged } from "#api/paging.ts";
+import { linkPages, NOT_MODIFIED, PAGE_HEADERS, TAG_HEADERS, tagged } from "#api/http/paging.ts";
 import { asIndexed, isAsIndexed } from "#api/shipments/as-indexed.ts";
 import {
   LIMIT_DEFAULT,
@@ -17,15 +17,15 @@ import {
   TEXT_MAX,
 } from "#api/shipments/search-query.ts";
 import { EXAMPLE_SUMMARY, summaryOf } from "#api/shipments/summary.ts";
-import { ShipmentSummary } from "#core/domain/shipments/shipment-view.ts";
-import { STATUSES } from "#core/domain/statuses/status.ts";
-import { LOCAL_DATE_TIME } from "#core/domain/time/rome-time.ts";
-import { described, inSamples, json, query } from "#core/http/openapi/operation.ts";
-import { searchParamsOf } from "#core/http/search-params.ts";
-import { Problem } from "#core/problem.ts";
-import { searchBoth } from "#core/redis/search/archive-search.ts";
-import { readShipmentsAnywhere } from "#core/redis/shipments/archive.ts";
-import type { StoredShipment } from "#core/redis/shipments/shipments.ts";
+import { readShipmentsAnywhere } from "#core/archive/store/archive.ts";
+import { Problem } from "#core/platform/errors/problem.ts";
+import { searchParamsOf } from "#core/platform/http/search-params.ts";
+import { described, inSamples, json, query } from "#core/platform/openapi/operation.ts";
+import { LOCAL_DATE_TIME } from "#core/platform/time/rome-time.ts";
+import { searchBoth } from "#core/search/store/archive-search.ts";
+import { ShipmentSummary } from "#core/shipments/rules/shipment-view.ts";
+import type { StoredShipment } from "#core/shipments/store/shipments.ts";
+import { STATUSES } from "#core/statuses/rules/status.ts";
 
 /** Attempts to read a page whose shipments change in the meantime. */
 const READINGS = 5;

@@ -1,17 +1,17 @@
 /** What the detail adds to the summary (document 1, "Shipment detail"). */
 
 import { type Static, Type } from "@sinclair/typebox";
-import { compareFacts, type Fact, orderOf } from "#core/domain/courier-events/fact.ts";
-import type { SentNotification } from "#core/domain/messages/notification.ts";
-import { nullableNumber as number, nullableText as text } from "#core/domain/schema/nullable.ts";
-import type { SetupStatusDetail } from "#core/domain/setup/setup.ts";
-import type { Language, OrderItem, Parcel } from "#core/domain/shipments/shipment.ts";
-import { ShipmentSummary } from "#core/domain/shipments/shipment-view.ts";
-import { StatusSchema } from "#core/domain/statuses/status.ts";
-import { statusDetailText, statusText } from "#core/domain/statuses/status-text.ts";
-import { romeDateTime } from "#core/domain/time/rome-time.ts";
-import { EXTENSION } from "#core/http/openapi/document.ts";
-import type { StoredShipment } from "#core/redis/shipments/shipments.ts";
+import { compareFacts, type Fact, orderOf } from "#core/events/rules/fact.ts";
+import type { SentNotification } from "#core/merchants/rules/notification.ts";
+import { EXTENSION } from "#core/platform/openapi/document.ts";
+import { nullableNumber as number, nullableText as text } from "#core/platform/schema/nullable.ts";
+import { romeDateTime } from "#core/platform/time/rome-time.ts";
+import type { SetupStatusDetail } from "#core/setup/rules/setup.ts";
+import type { Language, OrderItem, Parcel } from "#core/shipments/rules/shipment.ts";
+import { ShipmentSummary } from "#core/shipments/rules/shipment-view.ts";
+import type { StoredShipment } from "#core/shipments/store/shipments.ts";
+import { StatusSchema } from "#core/statuses/rules/status.ts";
+import { statusDetailText, statusText } from "#core/statuses/rules/status-text.ts";
 
 /** Of members that document 1 does not have. */
 const extension = { [EXTENSION]: true };

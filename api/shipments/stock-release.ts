@@ -3,11 +3,11 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { authenticated, type Caller } from "#api/auth/authenticated.ts";
-import { SMALL_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
-import { validationFailed } from "#api/error-response.ts";
-import { onceByKey, repeatable } from "#api/idempotency.ts";
-import { readChecked } from "#api/read-json.ts";
+import { SMALL_BODY_BYTES } from "#api/http/body-limits.ts";
+import { validationFailed } from "#api/http/error-response.ts";
+import { onceByKey, repeatable } from "#api/http/idempotency.ts";
+import { readChecked } from "#api/http/read-json.ts";
 import { ownShipment } from "#api/shipments/own-shipment.ts";
 import {
   RELEASE_LIMIT_MS,
@@ -20,20 +20,20 @@ import {
   releaseDigest,
   StockReleaseBody,
   stockReleaseFaults,
-} from "#core/domain/labels/stock-release.ts";
-import { compileSchema } from "#core/domain/schema/compile-schema.ts";
-import { nullableText } from "#core/domain/schema/nullable.ts";
-import { idOf } from "#core/domain/schema/path-id.ts";
-import { romeDate } from "#core/domain/time/rome-time.ts";
-import { described, idInPath, json } from "#core/http/openapi/operation.ts";
-import { Problem } from "#core/problem.ts";
+} from "#core/merchants/rules/stock-release.ts";
 import {
   type AcceptedRelease,
   type AnsweredRelease,
   answerRelease,
   claimRelease,
   readRelease,
-} from "#core/redis/merchant/stock-releases.ts";
+} from "#core/merchants/store/stock-releases.ts";
+import { Problem } from "#core/platform/errors/problem.ts";
+import { described, idInPath, json } from "#core/platform/openapi/operation.ts";
+import { compileSchema } from "#core/platform/schema/compile-schema.ts";
+import { nullableText } from "#core/platform/schema/nullable.ts";
+import { idOf } from "#core/platform/schema/path-id.ts";
+import { romeDate } from "#core/platform/time/rome-time.ts";
 
 const checker = compileSchema(StockReleaseBody);
 

@@ -1,8 +1,9 @@
 /** The summary of a stored shipment with the names that the configuration gives. */
-import { type ShipmentSummary, shipmentSummary } from "#core/domain/shipments/shipment-view.ts";
-import type { Configuration } from "#core/redis/config/configuration.ts";
-import type { StoredShipment } from "#core/redis/shipments/shipments.ts";
-import { viewNames } from "#core/redis/shipments/view-names.ts";
+
+import type { Configuration } from "#core/configuration/store/configuration.ts";
+import { type ShipmentSummary, shipmentSummary } from "#core/shipments/rules/shipment-view.ts";
+import type { StoredShipment } from "#core/shipments/store/shipments.ts";
+import { viewNames } from "#core/shipments/store/view-names.ts";
 
 export const EXAMPLE_SUMMARY: ShipmentSummary = {
   id: 4096,

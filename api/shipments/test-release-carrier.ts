@@ -2,9 +2,10 @@
  * Stock releases of test mode: no courier is called, and the parcel lives on as the merchant has asked. Notes that begin with
  * `TEST_REFUSED`, `TEST_ERROR`, `TEST_UNREACHABLE` or `TEST_UNREADABLE` are answered so.
  */
-import { DEFERRED_TEST_COURIER } from "#core/domain/shipments/test-parcel.ts";
-import type { Redis } from "#core/redis/client/client.ts";
-import { beginReleasedLife } from "#core/redis/merchant/test-parcels.ts";
+
+import { beginReleasedLife } from "#core/merchants/store/test-parcels.ts";
+import type { Redis } from "#core/platform/redis/client.ts";
+import { DEFERRED_TEST_COURIER } from "#core/shipments/rules/test-parcel.ts";
 import type { ReleaseAnswer, ReleaseCarrier } from "./release-carrier.ts";
 
 const MOODS: ReadonlyArray<readonly [start: string, answer: ReleaseAnswer]> = [

@@ -1,6 +1,6 @@
 /** A sender's own messages, checked here by the published schemas and, where there is a service, by it too. */
 import { gunzipSync } from "node:zlib";
-import { checkTime } from "#core/domain/courier-events/check-time.ts";
+import { checkTime } from "#core/events/rules/check-time.ts";
 import {
   BODY_LIMIT_BYTES,
   type CourierEvent,
@@ -8,15 +8,15 @@ import {
   checkEscapedEnvelope,
   type Envelope,
   unsupportedVersion,
-} from "#core/domain/courier-events/event.ts";
-import type { Fault } from "#core/domain/schema/fault.ts";
-import { instantOf } from "#core/domain/time/rome-time.ts";
-import { JsonFault } from "#core/http/strict-json.ts";
+} from "#core/events/rules/event.ts";
+import { JsonFault } from "#core/platform/http/body/strict-json.ts";
+import type { Fault } from "#core/platform/schema/fault.ts";
+import { instantOf } from "#core/platform/time/rome-time.ts";
 import type { Finding } from "#ingest/doctor/examine.ts";
 import { describe } from "#ingest/doctor/expect.ts";
 import { silent } from "#ingest/doctor/first-cause.ts";
 import type { Sender } from "#ingest/doctor/sender.ts";
-import { eventRule, parseMessage } from "#ingest/read-event-by-event.ts";
+import { eventRule, parseMessage } from "#ingest/messages/read-event-by-event.ts";
 
 const OWN_MESSAGES = "Your messages";
 

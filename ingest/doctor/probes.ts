@@ -1,6 +1,6 @@
 /** The edge messages: each states what the contract says of it, and what a sender learns from it. */
 import { gzipSync } from "node:zlib";
-import { BODY_LIMIT_BYTES, EVENTS_PER_MESSAGE } from "#core/domain/courier-events/event.ts";
+import { BODY_LIMIT_BYTES, EVENTS_PER_MESSAGE } from "#core/events/rules/event.ts";
 import {
   describe,
   type Expectation,

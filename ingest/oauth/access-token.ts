@@ -5,8 +5,8 @@
 
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import { type Static, Type } from "@sinclair/typebox";
-import { compileSchema } from "#core/domain/schema/compile-schema.ts";
-import type { Configuration, Courier } from "#core/redis/config/configuration.ts";
+import type { Configuration, Courier } from "#core/configuration/store/configuration.ts";
+import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 
 export const TOKEN_LIFE_SECONDS = 3_600;
 

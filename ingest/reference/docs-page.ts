@@ -1,9 +1,9 @@
 /** The reference page: one static HTML document without scripts and without requests to anybody. */
-import { CourierEvent, Envelope } from "#core/domain/courier-events/event.ts";
-import { NUMBER_REUSE_MS } from "#core/domain/courier-events/match-reference.ts";
-import { FAULT_CODES } from "#core/domain/schema/fault.ts";
-import { errorsOf } from "#core/error-catalogue.ts";
-import { escapeHtml, type Row, referencePage, table } from "#core/http/reference-page.ts";
+import { CourierEvent, Envelope } from "#core/events/rules/event.ts";
+import { NUMBER_REUSE_MS } from "#core/events/rules/match-reference.ts";
+import { errorsOf } from "#core/platform/errors/error-catalogue.ts";
+import { escapeHtml, type Row, referencePage, table } from "#core/platform/http/reference-page.ts";
+import { FAULT_CODES } from "#core/platform/schema/fault.ts";
 import { EXAMPLE_ANSWER, EXAMPLE_MESSAGE } from "#ingest/reference/example.ts";
 import { fieldRows } from "#ingest/reference/field-rows.ts";
 import { LIMITS } from "#ingest/reference/limits.ts";

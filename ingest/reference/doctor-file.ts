@@ -1,7 +1,7 @@
 /** The doctor as one file that Node.js and Bun run without anything else. */
 
 import { existsSync } from "node:fs";
-import { ownFile } from "#core/own-files.ts";
+import { ownFile } from "#core/platform/process/own-files.ts";
 
 const ENTRY = ownFile("ingest/doctor/main.ts");
 /** A standalone binary has it bundled beside it, and none of its sources. */

@@ -1,8 +1,8 @@
 /** `GET /v1/errors` and `/v1/errors.json`: what every code of a problem document of `/v1` means. */
 import { Type } from "@sinclair/typebox";
-import { FAULT_CODES, FaultItem } from "#core/domain/schema/fault.ts";
-import { errorsOf } from "#core/error-catalogue.ts";
-import { errorRoutes } from "#core/http/errors-page.ts";
+import { errorsOf } from "#core/platform/errors/error-catalogue.ts";
+import { errorRoutes } from "#core/platform/http/errors-page.ts";
+import { FAULT_CODES, FaultItem } from "#core/platform/schema/fault.ts";
 import { UNCOUNTED_HEADERS } from "#ingest/authenticate.ts";
 
 /** RFC 7807. */

@@ -1,7 +1,7 @@
 /** A message and its answer, as the reference and the OpenAPI description show them; a test sends it. */
 
 import type { Static } from "@sinclair/typebox";
-import type { MessageReport } from "#ingest/message-report.ts";
+import type { MessageReport } from "#ingest/messages/message-report.ts";
 
 export const VALID_MESSAGE = {
   schemaVersion: "1.0",

@@ -1,6 +1,6 @@
 /** The fields of a schema as rows of a table: path, whether required, type and bound in words. */
 import type { TSchema } from "@sinclair/typebox";
-import { TEXT_FORMATS } from "#core/domain/schema/text-formats.ts";
+import { TEXT_FORMATS } from "#core/platform/schema/text-formats.ts";
 
 export interface FieldRow {
   readonly path: string;

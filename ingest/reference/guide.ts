@@ -1,6 +1,6 @@
 /** What carriers read of `docs/`: the guide, and vectors that a sender's signature is checked with. */
 import { readFileSync } from "node:fs";
-import { ownFile } from "#core/own-files.ts";
+import { ownFile } from "#core/platform/process/own-files.ts";
 
 const DOCS = ownFile("docs/");
 /** Heading of the part of the guide that is not for carriers. */

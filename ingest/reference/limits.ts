@@ -1,10 +1,10 @@
 /** Every limit of `/v1` and what happens at it, for the reference. */
-import { BODY_LIMIT_BYTES, EVENTS_PER_MESSAGE } from "#core/domain/courier-events/event.ts";
-import { FAULTS_LISTED } from "#core/domain/schema/fault.ts";
-import { SIGNATURE_TOLERANCE_MS, SIGNATURES_READ } from "#core/domain/webhooks/signature.ts";
-import { NESTING_LIMIT } from "#core/http/strict-json.ts";
-import { PARKED_LIMIT, PARKED_MS, PARKED_PER_REFERENCE } from "#core/redis/intake/parked.ts";
-import { SHIPMENTS_PER_COMPANY, SHIPMENTS_PER_REFERENCE } from "#core/redis/intake/references.ts";
+import { BODY_LIMIT_BYTES, EVENTS_PER_MESSAGE } from "#core/events/rules/event.ts";
+import { PARKED_LIMIT, PARKED_MS, PARKED_PER_REFERENCE } from "#core/events/store/parked.ts";
+import { SHIPMENTS_PER_COMPANY, SHIPMENTS_PER_REFERENCE } from "#core/events/store/references.ts";
+import { NESTING_LIMIT } from "#core/platform/http/body/strict-json.ts";
+import { FAULTS_LISTED } from "#core/platform/schema/fault.ts";
+import { SIGNATURE_TOLERANCE_MS, SIGNATURES_READ } from "#core/webhooks/rules/signature.ts";
 import { TOKEN_LIFE_SECONDS } from "#ingest/oauth/access-token.ts";
 import { FORM_LIMIT_BYTES } from "#ingest/routes/token.ts";
 

@@ -1,15 +1,15 @@
 /** `POST /v1/events`: courier events in (document 2, "Endpoints"). */
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { Envelope, SCHEMA_VERSIONS } from "#core/domain/courier-events/event.ts";
-import { declared } from "#core/http/access.ts";
-import { described, inHeader, json } from "#core/http/openapi/operation.ts";
-import type { Peer } from "#core/http/peer.ts";
-import type { Runtime } from "#core/runtime.ts";
+import { Envelope, SCHEMA_VERSIONS } from "#core/events/rules/event.ts";
+import { declared } from "#core/platform/http/access.ts";
+import type { Peer } from "#core/platform/http/peer.ts";
+import { described, inHeader, json } from "#core/platform/openapi/operation.ts";
+import type { Runtime } from "#core/runtime/runtime.ts";
 import { type AuthenticateDeps, authenticate, bearerOf } from "#ingest/authenticate.ts";
-import { storingHandler, validatingHandler } from "#ingest/message-handlers.ts";
-import { MessageReport } from "#ingest/message-report.ts";
-import { messageReceiver, type Received } from "#ingest/receive-message.ts";
+import { storingHandler, validatingHandler } from "#ingest/messages/message-handlers.ts";
+import { MessageReport } from "#ingest/messages/message-report.ts";
+import { messageReceiver, type Received } from "#ingest/messages/receive-message.ts";
 import { EXAMPLE_ANSWER, VALID_MESSAGE } from "#ingest/reference/example.ts";
 
 export const Ping = Type.Object({

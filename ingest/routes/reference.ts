@@ -1,6 +1,6 @@
 /** What couriers read: description, reference page, guide, signature vectors and the doctor. Made once. */
-import { publicRoutes } from "#core/http/access.ts";
-import { PUBLIC_CACHE, pageResponse } from "#core/http/reference-page.ts";
+import { publicRoutes } from "#core/platform/http/access.ts";
+import { PUBLIC_CACHE, pageResponse } from "#core/platform/http/reference-page.ts";
 import { UNCOUNTED_HEADERS } from "#ingest/authenticate.ts";
 import { docsPage } from "#ingest/reference/docs-page.ts";
 import { doctorFile } from "#ingest/reference/doctor-file.ts";

@@ -1,14 +1,14 @@
 /** `POST /v1/oauth/token`: OAuth 2.0 client credentials for couriers that have a client (RFC 6749, 4.4). */
 import { timingSafeEqual } from "node:crypto";
 import { type Static, Type } from "@sinclair/typebox";
-import { publicRoutes } from "#core/http/access.ts";
-import { described, json } from "#core/http/openapi/operation.ts";
-import { type Peer, subscriberOf } from "#core/http/peer.ts";
-import { readBody } from "#core/http/read-body.ts";
-import { Problem } from "#core/problem.ts";
-import type { Courier } from "#core/redis/config/configuration.ts";
-import { refuseGuess } from "#core/redis/config/wrong-secrets.ts";
-import { hashToken } from "#core/secrets.ts";
+import type { Courier } from "#core/configuration/store/configuration.ts";
+import { Problem } from "#core/platform/errors/problem.ts";
+import { publicRoutes } from "#core/platform/http/access.ts";
+import { readBody } from "#core/platform/http/body/read-body.ts";
+import { type Peer, subscriberOf } from "#core/platform/http/peer.ts";
+import { described, json } from "#core/platform/openapi/operation.ts";
+import { hashToken } from "#core/platform/secrets/secrets.ts";
+import { refuseGuess } from "#core/platform/secrets/wrong-secrets.ts";
 import {
   type AuthenticateDeps,
   admit,
@@ -17,8 +17,8 @@ import {
   tooManyRequests,
   withHeaders,
 } from "#ingest/authenticate.ts";
+import { MESSAGE_TIME_LIMIT_MS, tooSlow } from "#ingest/messages/read-body.ts";
 import { TOKEN_LIFE_SECONDS } from "#ingest/oauth/access-token.ts";
-import { MESSAGE_TIME_LIMIT_MS, tooSlow } from "#ingest/read-body.ts";
 
 export const FORM_LIMIT_BYTES = 8_192;
 /** The only scope; it may be left out. */

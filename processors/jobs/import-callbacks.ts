@@ -2,24 +2,25 @@
  * Sends the callbacks of finished imports (document 1, `POST /v2/shipments/import`). They have a queue of their own, and a
  * channel has few of them under way at once: a slow receiver holds up neither imports nor other channels' callbacks.
  */
-import { callbackOutcome, IMPORT_CALLBACK_TYPE } from "#core/domain/shipments/import-callback.ts";
-import { sign } from "#core/domain/webhooks/signature.ts";
-import { webhookHeaders } from "#core/domain/webhooks/webhook-request.ts";
-import { jsonObject } from "#core/json-text.ts";
-import type { Log } from "#core/log.ts";
-import type { Redis } from "#core/redis/client/client.ts";
-import type { Live } from "#core/redis/config/live.ts";
+
+import type { Live } from "#core/configuration/store/live.ts";
 import {
   type ImportJob,
   importResultText,
   noteCallback,
   readJob,
-} from "#core/redis/merchant/import-jobs.ts";
-import type { Taken } from "#core/redis/merchant/work-queue.ts";
-import { secretsInForce } from "#core/redis/webhooks/signed-headers.ts";
-import type { Vault } from "#core/secrets.ts";
+} from "#core/merchants/store/jobs/import-jobs.ts";
+import type { Taken } from "#core/merchants/store/jobs/work-queue.ts";
+import { jsonObject } from "#core/platform/process/json-text.ts";
+import type { Log } from "#core/platform/process/log.ts";
+import type { Redis } from "#core/platform/redis/client.ts";
+import type { Vault } from "#core/platform/secrets/secrets.ts";
+import { callbackOutcome, IMPORT_CALLBACK_TYPE } from "#core/shipments/rules/import-callback.ts";
+import { sign } from "#core/webhooks/rules/signature.ts";
+import { webhookHeaders } from "#core/webhooks/rules/webhook-request.ts";
+import { secretsInForce } from "#core/webhooks/store/signed-headers.ts";
 import type { Transport } from "#processors/webhooks/transport.ts";
-import type { WorkVerdict } from "#processors/worker.ts";
+import type { WorkVerdict } from "./worker.ts";
 
 export interface CallbackDeps {
   readonly redis: Redis;

@@ -4,18 +4,7 @@
  * ours ends no job: its work is tried again (`worker.ts`).
  */
 
-import { background } from "#core/background.ts";
-import {
-  type ImportItem,
-  readImportItem,
-  trackingNumberOf,
-} from "#core/domain/shipments/import-item.ts";
-import type { ShipmentInput } from "#core/domain/shipments/shipment.ts";
-import type { Log } from "#core/log.ts";
-import { turns } from "#core/next-turn.ts";
-import type { Redis } from "#core/redis/client/client.ts";
-import { followOutage, type Outage, untilAvailable } from "#core/redis/client/outage.ts";
-import type { Live } from "#core/redis/config/live.ts";
+import type { Live } from "#core/configuration/store/live.ts";
 import {
   type ChunkItems,
   type ChunkResult,
@@ -27,14 +16,25 @@ import {
   openChunks,
   readChunk,
   readJob,
-} from "#core/redis/merchant/import-jobs.ts";
-import type { Taken } from "#core/redis/merchant/work-queue.ts";
+} from "#core/merchants/store/jobs/import-jobs.ts";
+import type { Taken } from "#core/merchants/store/jobs/work-queue.ts";
+import { background } from "#core/platform/process/background.ts";
+import type { Log } from "#core/platform/process/log.ts";
+import { turns } from "#core/platform/process/next-turn.ts";
+import type { Redis } from "#core/platform/redis/client.ts";
+import { followOutage, type Outage, untilAvailable } from "#core/platform/redis/outage.ts";
+import {
+  type ImportItem,
+  readImportItem,
+  trackingNumberOf,
+} from "#core/shipments/rules/import-item.ts";
+import type { ShipmentInput } from "#core/shipments/rules/shipment.ts";
 import {
   type BegunItems,
   beginItems,
   type ItemOutcome,
-} from "#core/redis/shipments/create-items.ts";
-import type { WorkVerdict } from "#processors/worker.ts";
+} from "#core/shipments/store/create-items.ts";
+import type { WorkVerdict } from "./worker.ts";
 
 export interface ImportDeps {
   readonly redis: Redis;

@@ -1,9 +1,9 @@
 /** The jobs part of the processors: imports and their callbacks. */
-import type { Running, Runtime } from "#core/runtime.ts";
+import type { Running, Runtime } from "#core/runtime/runtime.ts";
 import { createTransport, readCa } from "#processors/webhooks/transport.ts";
-import { startWorker } from "#processors/worker.ts";
 import { callbackWork } from "./import-callbacks.ts";
 import { importWork } from "./import-work.ts";
+import { startWorker } from "./worker.ts";
 
 /** Jobs in work at once; their steps take turns. */
 const JOBS_AT_ONCE = 2;

@@ -11,22 +11,23 @@
  * | this process dies in between                | sent again under the same Message-ID, recorded once                |
  * | an internal error                           | no outcome: retried (`worker.ts`)                                  |
  */
-import type { SentNotification } from "#core/domain/messages/notification.ts";
-import type { Log } from "#core/log.ts";
-import { type Mailer, RecipientRefused } from "#core/mail.ts";
-import { recipientMessages } from "#core/metrics.ts";
-import type { Redis } from "#core/redis/client/client.ts";
-import { followOutage, untilAvailable } from "#core/redis/client/outage.ts";
-import type { Live } from "#core/redis/config/live.ts";
+
+import type { Live } from "#core/configuration/store/live.ts";
+import type { SentNotification } from "#core/merchants/rules/notification.ts";
 import {
   countTry,
   isRecipientErased,
   type Message,
   readMessage,
   recordMessage,
-} from "#core/redis/merchant/messages.ts";
-import { readHotShipments } from "#core/redis/shipments/shipments.ts";
-import type { WorkerOptions } from "#processors/worker.ts";
+} from "#core/merchants/store/messages.ts";
+import type { Log } from "#core/platform/process/log.ts";
+import { type Mailer, RecipientRefused } from "#core/platform/process/mail.ts";
+import { recipientMessages } from "#core/platform/process/metrics.ts";
+import type { Redis } from "#core/platform/redis/client.ts";
+import { followOutage, untilAvailable } from "#core/platform/redis/outage.ts";
+import { readHotShipments } from "#core/shipments/store/shipments.ts";
+import type { WorkerOptions } from "#processors/jobs/worker.ts";
 import { type SmsGateway, SmsRefused } from "./sms-gateway.ts";
 
 export interface MessageDeps {

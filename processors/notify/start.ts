@@ -1,8 +1,9 @@
 /** The notify part of the processors: messages to recipients, made from changes and sent by e-mail and SMS. */
-import { createMailer } from "#core/mail.ts";
-import { startConsumer } from "#core/redis/log/consumer.ts";
-import type { Running, Runtime } from "#core/runtime.ts";
-import { startWorker } from "#processors/worker.ts";
+
+import { startConsumer } from "#core/platform/log/consumer.ts";
+import { createMailer } from "#core/platform/process/mail.ts";
+import type { Running, Runtime } from "#core/runtime/runtime.ts";
+import { startWorker } from "#processors/jobs/worker.ts";
 import { messageWork } from "./message-work.ts";
 import { createSmsGateway } from "./sms-gateway.ts";
 import { statusMessagesHandler } from "./status-messages.ts";

@@ -3,27 +3,27 @@
  * where the shipment has an address and a phone. News that a later change has overtaken is not sent.
  */
 import { createHash } from "node:crypto";
+import type { Channel, Configuration } from "#core/configuration/store/configuration.ts";
+import type { Live } from "#core/configuration/store/live.ts";
 import {
   composeSms,
   composeStatus,
   composeTemplate,
-} from "#core/domain/messages/compose-message.ts";
-import { messageValues } from "#core/domain/messages/message-values.ts";
-import { type ShipmentSummary, shipmentSummary } from "#core/domain/shipments/shipment-view.ts";
-import type { Redis } from "#core/redis/client/client.ts";
-import { Unavailable } from "#core/redis/client/store-unavailable.ts";
-import type { Channel, Configuration } from "#core/redis/config/configuration.ts";
-import type { Live } from "#core/redis/config/live.ts";
-import { findTemplate } from "#core/redis/config/templates.ts";
+} from "#core/merchants/rules/compose-message.ts";
+import { messageValues } from "#core/merchants/rules/message-values.ts";
+import { acceptMessages, type Message, type NewMessage } from "#core/merchants/store/messages.ts";
+import { findTemplate } from "#core/merchants/store/templates.ts";
+import type { Failure, Handler, LogItem } from "#core/platform/log/consumer.ts";
+import type { Redis } from "#core/platform/redis/client.ts";
+import { Unavailable } from "#core/platform/redis/store-unavailable.ts";
+import { type ShipmentSummary, shipmentSummary } from "#core/shipments/rules/shipment-view.ts";
 import {
   type ChangeSummary,
   decodeChangeEntry,
   ownerOfChange,
-} from "#core/redis/log/change-log.ts";
-import type { Failure, Handler, LogItem } from "#core/redis/log/consumer.ts";
-import { acceptMessages, type Message, type NewMessage } from "#core/redis/merchant/messages.ts";
-import { readShipments, type StoredShipment } from "#core/redis/shipments/shipments.ts";
-import { viewNames } from "#core/redis/shipments/view-names.ts";
+} from "#core/shipments/store/change-log.ts";
+import { readShipments, type StoredShipment } from "#core/shipments/store/shipments.ts";
+import { viewNames } from "#core/shipments/store/view-names.ts";
 
 export interface StatusMessagesDeps {
   readonly redis: Redis;

@@ -16,27 +16,28 @@
  * | the store is unavailable            | nothing is mailed; what was is remembered, and taken out    |
  * | an error of ours                    | again after 1 minute; the others go on                      |
  */
-import { type AlertFacts, alertMail } from "#core/domain/webhooks/alert-mail.ts";
-import { endpointPage } from "#core/domain/webhooks/panel-link.ts";
-import type { Log } from "#core/log.ts";
-import type { Mail, Mailer } from "#core/mail.ts";
-import { internalErrors, webhookAlertMails } from "#core/metrics.ts";
-import type { Redis } from "#core/redis/client/client.ts";
-import { startTickingThroughOutages } from "#core/redis/client/outage.ts";
-import { isStoreUnavailable } from "#core/redis/client/store-unavailable.ts";
-import type { Configuration } from "#core/redis/config/configuration.ts";
-import type { Live } from "#core/redis/config/live.ts";
-import { createRunningTime, type RunningTime } from "#core/redis/log/running-time.ts";
+
+import type { Configuration } from "#core/configuration/store/configuration.ts";
+import type { Live } from "#core/configuration/store/live.ts";
+import { createRunningTime, type RunningTime } from "#core/platform/log/running-time.ts";
+import type { Log } from "#core/platform/process/log.ts";
+import type { Mail, Mailer } from "#core/platform/process/mail.ts";
+import { internalErrors, webhookAlertMails } from "#core/platform/process/metrics.ts";
+import type { Ticking } from "#core/platform/process/tick.ts";
+import type { Redis } from "#core/platform/redis/client.ts";
+import { startTickingThroughOutages } from "#core/platform/redis/outage.ts";
+import { isStoreUnavailable } from "#core/platform/redis/store-unavailable.ts";
+import { type AlertFacts, alertMail } from "#core/webhooks/rules/alert-mail.ts";
+import { endpointPage } from "#core/webhooks/rules/panel-link.ts";
 import {
   type Alert,
   claimAlert,
   readAlerts,
   removeAlert,
   withdrawRecovery,
-} from "#core/redis/webhooks/alerts.ts";
-import { forgetAlerted } from "#core/redis/webhooks/endpoints.ts";
-import { readLastFailure } from "#core/redis/webhooks/last-failures.ts";
-import type { Ticking } from "#core/tick.ts";
+} from "#core/webhooks/store/alerts.ts";
+import { forgetAlerted } from "#core/webhooks/store/endpoints.ts";
+import { readLastFailure } from "#core/webhooks/store/last-failures.ts";
 
 const TICK_MS = 2_000;
 /** Alerts looked at of each partition, the oldest. */

@@ -1,12 +1,13 @@
 /** One attempt of a leased delivery: what is to be sent to whom, if anything, and what came of it. */
-import { loadSignOf } from "#core/domain/webhooks/concurrency.ts";
-import { V2_TOOK_OVER, v1ChannelId } from "#core/domain/webhooks/webhook-v1.ts";
-import type { Log } from "#core/log.ts";
-import { internalErrors } from "#core/metrics.ts";
-import type { Configuration } from "#core/redis/config/configuration.ts";
-import { DELETED_REASON, DISABLED_REASON } from "#core/redis/webhooks/endpoints.ts";
-import type { Finished } from "#core/redis/webhooks/finish-deliveries.ts";
-import type { Leased } from "#core/redis/webhooks/leases.ts";
+
+import type { Configuration } from "#core/configuration/store/configuration.ts";
+import type { Log } from "#core/platform/process/log.ts";
+import { internalErrors } from "#core/platform/process/metrics.ts";
+import { loadSignOf } from "#core/webhooks/rules/concurrency.ts";
+import { V2_TOOK_OVER, v1ChannelId } from "#core/webhooks/rules/webhook-v1.ts";
+import type { Finished } from "#core/webhooks/store/deliveries/finish-deliveries.ts";
+import type { Leased } from "#core/webhooks/store/deliveries/leases.ts";
+import { DELETED_REASON, DISABLED_REASON } from "#core/webhooks/store/endpoints.ts";
 import type { LatencyWatch } from "./latency-watch.ts";
 import { postponed, type SendDeps, sendDelivery, sendV1Delivery, unsent } from "./send.ts";
 import type { SilentEndpoints } from "./silent-endpoints.ts";

@@ -1,14 +1,19 @@
 /** From the change log to webhook decisions: one for every change and endpoint, recorded with its deliveries. */
-import { decide, type Subscription, type Verdict } from "#core/domain/webhooks/trigger.ts";
-import { v1EndpointId } from "#core/domain/webhooks/webhook-v1.ts";
-import { webhookDecisions } from "#core/metrics.ts";
-import type { Redis } from "#core/redis/client/client.ts";
-import type { Channel } from "#core/redis/config/configuration.ts";
-import type { Live } from "#core/redis/config/live.ts";
-import { type ChangeSummary, decodeChangeEntry } from "#core/redis/log/change-log.ts";
-import type { Failure, Handler, LogItem } from "#core/redis/log/consumer.ts";
-import { type Decision, eventIdOf, recordDecisions } from "#core/redis/webhooks/deliveries.ts";
-import { continueTrace, type TracedWork } from "#core/tracing.ts";
+
+import type { Channel } from "#core/configuration/store/configuration.ts";
+import type { Live } from "#core/configuration/store/live.ts";
+import type { Failure, Handler, LogItem } from "#core/platform/log/consumer.ts";
+import { webhookDecisions } from "#core/platform/process/metrics.ts";
+import { continueTrace, type TracedWork } from "#core/platform/process/tracing.ts";
+import type { Redis } from "#core/platform/redis/client.ts";
+import { type ChangeSummary, decodeChangeEntry } from "#core/shipments/store/change-log.ts";
+import { decide, type Subscription, type Verdict } from "#core/webhooks/rules/trigger.ts";
+import { v1EndpointId } from "#core/webhooks/rules/webhook-v1.ts";
+import {
+  type Decision,
+  eventIdOf,
+  recordDecisions,
+} from "#core/webhooks/store/deliveries/deliveries.ts";
 
 export interface DecideDeps {
   readonly redis: Redis;

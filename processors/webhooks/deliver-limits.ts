@@ -1,5 +1,5 @@
 /** What a deliverer may have under way (the table in `deliver.ts`). */
-import { START_CONCURRENCY } from "#core/domain/webhooks/concurrency.ts";
+import { START_CONCURRENCY } from "#core/webhooks/rules/concurrency.ts";
 import { mostSilent } from "./silent-endpoints.ts";
 
 export interface DeliverLimits {

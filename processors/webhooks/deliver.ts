@@ -29,9 +29,9 @@
  * not begun waits. What receivers have answered meanwhile is kept and recorded when the store is back. Leases may have ended by
  * then, so all processes pause: each records its results, and renews what is still under way, before anybody hands out leases.
  */
-import { PARTITIONS } from "#core/redis/client/keys.ts";
-import { openWaker } from "#core/redis/client/wake.ts";
-import { readLeased, takeLeases } from "#core/redis/webhooks/leases.ts";
+import { PARTITIONS } from "#core/platform/redis/keys.ts";
+import { openWaker } from "#core/platform/redis/wake.ts";
+import { readLeased, takeLeases } from "#core/webhooks/store/deliveries/leases.ts";
 import { type DeliverLimits, LIMITS } from "./deliver-limits.ts";
 import { endpointTerms } from "./endpoint-terms.ts";
 import { createLeaseRounds, type LeaseRounds } from "./lease-rounds.ts";

@@ -1,8 +1,9 @@
 /** What the configuration says of an endpoint that deliveries are leased for. */
-import { DEFAULT_MAX_CONCURRENCY } from "#core/domain/webhooks/concurrency.ts";
-import { v1ChannelId } from "#core/domain/webhooks/webhook-v1.ts";
-import type { Configuration } from "#core/redis/config/configuration.ts";
-import type { EndpointTerms } from "#core/redis/webhooks/leases.ts";
+
+import type { Configuration } from "#core/configuration/store/configuration.ts";
+import { DEFAULT_MAX_CONCURRENCY } from "#core/webhooks/rules/concurrency.ts";
+import { v1ChannelId } from "#core/webhooks/rules/webhook-v1.ts";
+import type { EndpointTerms } from "#core/webhooks/store/deliveries/leases.ts";
 
 /** Endpoints that are gone have the default: their deliveries are leased to fail. */
 const NO_COMPANY = 0;

@@ -3,13 +3,17 @@
  * store, or a partition of it, is unavailable, they wait here without delaying others, so that nothing a receiver has
  * accepted is sent again.
  */
-import type { Log } from "#core/log.ts";
-import { internalErrors } from "#core/metrics.ts";
-import type { Redis } from "#core/redis/client/client.ts";
-import { followOutage } from "#core/redis/client/outage.ts";
-import { isStoreUnavailable } from "#core/redis/client/store-unavailable.ts";
-import type { Live } from "#core/redis/config/live.ts";
-import { type Finished, finishDeliveries } from "#core/redis/webhooks/finish-deliveries.ts";
+
+import type { Live } from "#core/configuration/store/live.ts";
+import type { Log } from "#core/platform/process/log.ts";
+import { internalErrors } from "#core/platform/process/metrics.ts";
+import type { Redis } from "#core/platform/redis/client.ts";
+import { followOutage } from "#core/platform/redis/outage.ts";
+import { isStoreUnavailable } from "#core/platform/redis/store-unavailable.ts";
+import {
+  type Finished,
+  finishDeliveries,
+} from "#core/webhooks/store/deliveries/finish-deliveries.ts";
 
 /**
  * Shorter than the pause of all senders after an outage (`deliver.ts`): results are recorded before new leases are granted.

@@ -9,16 +9,18 @@
  * | 24 hours                                 | first alert                                             |
  * | 3 days                                   | disabled, second alert, waiting deliveries fail         |
  */
-import { V2_TOOK_OVER, v1EndpointId } from "#core/domain/webhooks/webhook-v1.ts";
-import type { Log } from "#core/log.ts";
-import { webhookAlerts } from "#core/metrics.ts";
-import type { Redis } from "#core/redis/client/client.ts";
-import { companyPartition } from "#core/redis/client/keys.ts";
-import { startTickingThroughOutages } from "#core/redis/client/outage.ts";
-import type { Configuration } from "#core/redis/config/configuration.ts";
-import type { Live } from "#core/redis/config/live.ts";
-import { createRunningTime, type RunningTime } from "#core/redis/log/running-time.ts";
-import { drainLanes } from "#core/redis/webhooks/deliveries.ts";
+
+import type { Configuration } from "#core/configuration/store/configuration.ts";
+import type { Live } from "#core/configuration/store/live.ts";
+import { createRunningTime, type RunningTime } from "#core/platform/log/running-time.ts";
+import type { Log } from "#core/platform/process/log.ts";
+import { webhookAlerts } from "#core/platform/process/metrics.ts";
+import type { Ticking } from "#core/platform/process/tick.ts";
+import type { Redis } from "#core/platform/redis/client.ts";
+import { companyPartition } from "#core/platform/redis/keys.ts";
+import { startTickingThroughOutages } from "#core/platform/redis/outage.ts";
+import { V2_TOOK_OVER, v1EndpointId } from "#core/webhooks/rules/webhook-v1.ts";
+import { drainLanes } from "#core/webhooks/store/deliveries/deliveries.ts";
 import {
   DISABLED_REASON,
   endpointPartition,
@@ -27,8 +29,7 @@ import {
   raiseAlerts,
   readFailing,
   switchOffFailing,
-} from "#core/redis/webhooks/endpoints.ts";
-import type { Ticking } from "#core/tick.ts";
+} from "#core/webhooks/store/endpoints.ts";
 
 const HOUR_MS = 3_600_000;
 /** Document 3, "Limits". */

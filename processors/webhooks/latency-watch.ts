@@ -3,7 +3,7 @@ import {
   afterAnswer,
   type LatencyTrend,
   newLatencyTrend,
-} from "#core/domain/webhooks/latency-trend.ts";
+} from "#core/webhooks/rules/latency-trend.ts";
 
 /** An endpoint without an answer for so long is forgotten. */
 const REMEMBERED_MS = 300_000;

@@ -1,7 +1,8 @@
 /** Rounds of leasing: when the next one is worth its cost, and what it asks each partition for. */
-import { PARTITIONS } from "#core/redis/client/keys.ts";
-import type { Handout, LeaseTerms, Share } from "#core/redis/webhooks/leases.ts";
-import { untilTickMs } from "#core/tick.ts";
+
+import { untilTickMs } from "#core/platform/process/tick.ts";
+import { PARTITIONS } from "#core/platform/redis/keys.ts";
+import type { Handout, LeaseTerms, Share } from "#core/webhooks/store/deliveries/leases.ts";
 import { addSilent, shareOut } from "./share-out.ts";
 
 /** Under load a round waits for half of the slots, but not longer than this: few large leases cost least. */

@@ -3,11 +3,11 @@
  * expired, a partition rests, so that all processes record their results and renew deliveries in progress before new leases
  * are granted.
  */
-import type { Log } from "#core/log.ts";
-import type { Redis } from "#core/redis/client/client.ts";
-import { webhookKeys } from "#core/redis/client/keys.ts";
-import { followOutage } from "#core/redis/client/outage.ts";
-import { probeWrites } from "#core/redis/client/probe.ts";
+import type { Log } from "#core/platform/process/log.ts";
+import type { Redis } from "#core/platform/redis/client.ts";
+import { webhookKeys } from "#core/platform/redis/keys.ts";
+import { followOutage } from "#core/platform/redis/outage.ts";
+import { probeWrites } from "#core/platform/redis/probe.ts";
 
 /** During an outage, interval between checks whether the store accepts writes again. */
 const PROBE_EVERY_MS = 250;

@@ -1,5 +1,5 @@
 /** Deliveries that are leased and not begun: while the next lease is asked for, there is work. */
-import type { Leased } from "#core/redis/webhooks/leases.ts";
+import type { Leased } from "#core/webhooks/store/deliveries/leases.ts";
 
 /** Requests begun in one turn of the event loop: more would keep all answers waiting, and then come all at once. */
 const BEGUN_PER_TURN = 16;

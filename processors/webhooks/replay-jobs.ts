@@ -7,22 +7,23 @@
  * | deliveries queued by a replay per second | 50    | the rest follows in the next second          |
  * | first attempts waiting at the endpoint   | 100   | the replay waits until the lane has emptied  |
  */
-import type { Log } from "#core/log.ts";
-import { internalErrors } from "#core/metrics.ts";
-import type { Redis } from "#core/redis/client/client.ts";
-import { PARTITIONS } from "#core/redis/client/keys.ts";
-import { startTickingThroughOutages } from "#core/redis/client/outage.ts";
-import { isPartAway, unlessPartIsAway } from "#core/redis/client/part-away.ts";
-import { isStoreUnavailable } from "#core/redis/client/store-unavailable.ts";
-import type { Live } from "#core/redis/config/live.ts";
-import { readLaneDepths } from "#core/redis/webhooks/attempt-stats.ts";
+
+import type { Live } from "#core/configuration/store/live.ts";
+import type { Log } from "#core/platform/process/log.ts";
+import { internalErrors } from "#core/platform/process/metrics.ts";
+import type { Ticking } from "#core/platform/process/tick.ts";
+import type { Redis } from "#core/platform/redis/client.ts";
+import { PARTITIONS } from "#core/platform/redis/keys.ts";
+import { startTickingThroughOutages } from "#core/platform/redis/outage.ts";
+import { isPartAway, unlessPartIsAway } from "#core/platform/redis/part-away.ts";
+import { isStoreUnavailable } from "#core/platform/redis/store-unavailable.ts";
+import { readLaneDepths } from "#core/webhooks/store/attempt-stats.ts";
 import {
   type Replay,
   runningReplays,
   stepReplay,
   stopReplay,
-} from "#core/redis/webhooks/replays.ts";
-import type { Ticking } from "#core/tick.ts";
+} from "#core/webhooks/store/deliveries/replays.ts";
 
 const PER_STEP = 50;
 const STEP_MS = 1_000;

@@ -5,7 +5,7 @@
  * there: whoever comes while one company holds every slot begins immediately. Of all that may be under way, most of it slow, no
  * company may have more than is still free: half of it if it is alone, a third if there are two.
  */
-import type { Leased, Slot } from "#core/redis/webhooks/leases.ts";
+import type { Leased, Slot } from "#core/webhooks/store/deliveries/leases.ts";
 import type { DeliverLimits } from "./deliver-limits.ts";
 
 /** How many times the slots are under way without one: slow requests, and answers that are being recorded. */

@@ -1,32 +1,33 @@
 /** One attempt of one delivery: render, sign, post, judge (document 3, "Receiver request sent by the service"). */
-import { loadSignOf, pauseMs } from "#core/domain/webhooks/concurrency.ts";
+
+import type { Endpoint, WebhookV1 } from "#core/configuration/store/configuration.ts";
+import type { Live } from "#core/configuration/store/live.ts";
+import { attemptSeconds, deliveryAttempts } from "#core/platform/process/metrics.ts";
+import { continueTrace, type TracedWork } from "#core/platform/process/tracing.ts";
+import type { Vault } from "#core/platform/secrets/secrets.ts";
+import type { StoredShipment } from "#core/shipments/store/shipments.ts";
+import { loadSignOf, pauseMs } from "#core/webhooks/rules/concurrency.ts";
 import {
   type DeliveryOutcome,
   errorOf,
   type Meaning,
   meaningOf,
   outcomeOf,
-} from "#core/domain/webhooks/delivery-outcome.ts";
-import { faultWaitMs, parseRetryAfter } from "#core/domain/webhooks/retry-schedule.ts";
+} from "#core/webhooks/rules/delivery-outcome.ts";
+import { faultWaitMs, parseRetryAfter } from "#core/webhooks/rules/retry-schedule.ts";
 import {
   encodeBody,
   type RequestFacts,
   type SentRequest,
   sentRequest,
   V1_HEADERS,
-} from "#core/domain/webhooks/webhook-request.ts";
-import { v1MeaningOf, v1Payload } from "#core/domain/webhooks/webhook-v1.ts";
-import { attemptSeconds, deliveryAttempts } from "#core/metrics.ts";
-import type { Endpoint, WebhookV1 } from "#core/redis/config/configuration.ts";
-import type { Live } from "#core/redis/config/live.ts";
-import type { StoredShipment } from "#core/redis/shipments/shipments.ts";
-import { type Attempt, readAttempts } from "#core/redis/webhooks/attempts.ts";
-import type { Finished } from "#core/redis/webhooks/finish-deliveries.ts";
-import type { Leased, Slot } from "#core/redis/webhooks/leases.ts";
-import { signedHeaders } from "#core/redis/webhooks/signed-headers.ts";
-import { encodedDeliveryBody } from "#core/redis/webhooks/webhook-body.ts";
-import type { Vault } from "#core/secrets.ts";
-import { continueTrace, type TracedWork } from "#core/tracing.ts";
+} from "#core/webhooks/rules/webhook-request.ts";
+import { v1MeaningOf, v1Payload } from "#core/webhooks/rules/webhook-v1.ts";
+import { type Attempt, readAttempts } from "#core/webhooks/store/deliveries/attempts.ts";
+import type { Finished } from "#core/webhooks/store/deliveries/finish-deliveries.ts";
+import type { Leased, Slot } from "#core/webhooks/store/deliveries/leases.ts";
+import { signedHeaders } from "#core/webhooks/store/signed-headers.ts";
+import { encodedDeliveryBody } from "#core/webhooks/store/webhook-body.ts";
 import type { Sent, Transport } from "./transport.ts";
 
 export interface SendDeps {

@@ -1,8 +1,9 @@
 /** From lease to recorded result: leased deliveries wait for a slot, are sent, and give their slot back. */
-import type { Log } from "#core/log.ts";
-import type { Redis } from "#core/redis/client/client.ts";
-import type { Configuration } from "#core/redis/config/configuration.ts";
-import { type Leased, renewLeases, type Slot } from "#core/redis/webhooks/leases.ts";
+
+import type { Configuration } from "#core/configuration/store/configuration.ts";
+import type { Log } from "#core/platform/process/log.ts";
+import type { Redis } from "#core/platform/redis/client.ts";
+import { type Leased, renewLeases, type Slot } from "#core/webhooks/store/deliveries/leases.ts";
 import { attempt, type Watches } from "./attempt.ts";
 import type { DeliverLimits } from "./deliver-limits.ts";
 import { createFinishQueue, type FinishQueue } from "./finish-queue.ts";

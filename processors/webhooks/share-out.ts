@@ -1,7 +1,7 @@
 /** Deals the free slots of a deliverer out to the partitions, most to those that had more to give a moment ago. */
 
-import { PARTITIONS } from "#core/redis/client/keys.ts";
-import type { Share } from "#core/redis/webhooks/leases.ts";
+import { PARTITIONS } from "#core/platform/redis/keys.ts";
+import type { Share } from "#core/webhooks/store/deliveries/leases.ts";
 
 /** A busy partition counts as much as all quiet ones together. */
 const BUSY_WEIGHT = PARTITIONS;

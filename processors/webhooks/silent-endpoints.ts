@@ -6,7 +6,7 @@
  * without such an attempt, ends it. One that answers late, or every other time, keeps its slots: they hold back what a slow
  * receiver cannot take. Each process finds out on its own.
  */
-import type { Slot } from "#core/redis/webhooks/leases.ts";
+import type { Slot } from "#core/webhooks/store/deliveries/leases.ts";
 
 /** Requests that wait at once: some 50 KB each. */
 const MOST_WAITING = 2_000;

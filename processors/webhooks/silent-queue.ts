@@ -2,7 +2,7 @@
  * Leased deliveries of silent endpoints: begun one after the other and not together, so that their handshakes hold up nobody,
  * and leased many at a time, since a round for each would cost as much as its request.
  */
-import type { Leased } from "#core/redis/webhooks/leases.ts";
+import type { Leased } from "#core/webhooks/store/deliveries/leases.ts";
 
 /** A TLS handshake takes about a millisecond: 100 a second, which is what one endpoint needs. */
 const GAP_MS = 10;

@@ -1,7 +1,8 @@
 /** The webhook part of the processors: decisions from the change log, deliveries, test events, health clocks, replays, alerts. */
-import { createMailer } from "#core/mail.ts";
-import { startConsumer } from "#core/redis/log/consumer.ts";
-import type { Running, Runtime } from "#core/runtime.ts";
+
+import { startConsumer } from "#core/platform/log/consumer.ts";
+import { createMailer } from "#core/platform/process/mail.ts";
+import type { Running, Runtime } from "#core/runtime/runtime.ts";
 import { startAlertMailer } from "./alert-mailer.ts";
 import { decideHandler } from "./decide.ts";
 import { startDeliverer } from "./deliver.ts";

@@ -1,6 +1,6 @@
 /** Where requests to a URL go, read once for many of them. */
 import { isIP } from "node:net";
-import { hostOf } from "#core/vetted-address.ts";
+import { hostOf } from "#core/platform/network/vetted-address.ts";
 
 /** URLs that are remembered; when there would be more, all are forgotten. */
 export const TARGETS_KEPT = 10_000;

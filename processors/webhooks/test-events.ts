@@ -1,25 +1,25 @@
 /** Sends the test events that the panel asks for: one attempt, the real secret, a fixed sample (document 3, "Test event"). */
 import { randomBytes } from "node:crypto";
-import type { StatusPair } from "#core/domain/statuses/status.ts";
-import { errorOf, meaningOf } from "#core/domain/webhooks/delivery-outcome.ts";
+import type { Endpoint } from "#core/configuration/store/configuration.ts";
+import type { Log } from "#core/platform/process/log.ts";
+import { internalErrors } from "#core/platform/process/metrics.ts";
+import type { Redis } from "#core/platform/redis/client.ts";
+import { startTickingThroughOutages } from "#core/platform/redis/outage.ts";
+import { openWaker } from "#core/platform/redis/wake.ts";
+import type { StatusPair } from "#core/statuses/rules/status.ts";
+import { errorOf, meaningOf } from "#core/webhooks/rules/delivery-outcome.ts";
 import {
   sampleIn,
   type WebhookEvent,
   webhookPayload,
-} from "#core/domain/webhooks/webhook-payload.ts";
-import type { Log } from "#core/log.ts";
-import { internalErrors } from "#core/metrics.ts";
-import type { Redis } from "#core/redis/client/client.ts";
-import { startTickingThroughOutages } from "#core/redis/client/outage.ts";
-import { openWaker } from "#core/redis/client/wake.ts";
-import type { Endpoint } from "#core/redis/config/configuration.ts";
-import { clearFailing, DELETED_REASON } from "#core/redis/webhooks/endpoints.ts";
+} from "#core/webhooks/rules/webhook-payload.ts";
+import { clearFailing, DELETED_REASON } from "#core/webhooks/store/endpoints.ts";
 import {
   answerTestRequest,
   type TestRequest,
   type TestResult,
   takeTestRequests,
-} from "#core/redis/webhooks/webhook-tests.ts";
+} from "#core/webhooks/store/webhook-tests.ts";
 import { postEvent, type SendDeps } from "./send.ts";
 
 /** Requests are announced; one whose announcement was lost is found within this time. */

@@ -16,12 +16,12 @@ import {
 } from "node:http";
 import { Agent, type RequestOptions, request } from "node:https";
 import { createSecureContext, rootCertificates } from "node:tls";
-import type { Cidr } from "#core/cidr.ts";
-import { DEFAULT_MAX_CONCURRENCY } from "#core/domain/webhooks/concurrency.ts";
-import type { Answer } from "#core/domain/webhooks/delivery-outcome.ts";
-import { withoutOwnSignatures } from "#core/domain/webhooks/shown-answer.ts";
-import type { Resolve } from "#core/resolve-name.ts";
-import { vetHost } from "#core/vetted-address.ts";
+import type { Cidr } from "#core/platform/network/cidr.ts";
+import type { Resolve } from "#core/platform/network/resolve-name.ts";
+import { vetHost } from "#core/platform/network/vetted-address.ts";
+import { DEFAULT_MAX_CONCURRENCY } from "#core/webhooks/rules/concurrency.ts";
+import type { Answer } from "#core/webhooks/rules/delivery-outcome.ts";
+import { withoutOwnSignatures } from "#core/webhooks/rules/shown-answer.ts";
 import { inflated, readHead } from "./answer-bytes.ts";
 import { rememberTargets, type Target } from "./targets.ts";
 

@@ -4,11 +4,11 @@
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Browser } from "playwright-core";
-import { subscriberOf } from "#core/http/peer.ts";
-import { companyTag, courierRateKey, eventKeys, PARTITIONS } from "#core/redis/client/keys.ts";
-import type { Running } from "#core/runtime.ts";
+import { subscriberOf } from "#core/platform/http/peer.ts";
+import { companyTag, courierRateKey, eventKeys, PARTITIONS } from "#core/platform/redis/keys.ts";
+import type { Running } from "#core/runtime/runtime.ts";
 import { startPanel } from "#panel/main.ts";
-import type { Overview } from "#panel/overview-view.ts";
+import type { Overview } from "#panel/server/operations/overview-view.ts";
 import { openBrowser } from "#test/support/browser.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { askPanel } from "#test/support/operator.ts";

@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, Page } from "playwright-core";
 import type { CarrierQuality } from "#analytics/insights.ts";
-import { totpCode } from "#core/domain/accounts/totp.ts";
-import { advanceClock } from "#core/redis/config/live.ts";
-import { inviteFirstAdmin } from "#panel/first-admin.ts";
+import { totpCode } from "#core/accounts/rules/totp.ts";
+import { advanceClock } from "#core/configuration/store/live.ts";
+import { inviteFirstAdmin } from "#panel/server/accounts/first-admin.ts";
 import { makeAccount } from "#test/support/accounts.ts";
 import { openTestAnalytics, type TestAnalytics } from "#test/support/analytics.ts";
 import { bytesOfBase32 } from "#test/support/base32.ts";

@@ -1,8 +1,8 @@
 /** A merchant's visit to their own settings in the control panel, with what it changes: a key, a carrier's name, a mail. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, Page } from "playwright-core";
-import { countAddressCheck } from "#core/redis/merchant/address-checks.ts";
-import type { Running } from "#core/runtime.ts";
+import { countAddressCheck } from "#core/merchants/store/address-checks.ts";
+import type { Running } from "#core/runtime/runtime.ts";
 import { startPanel } from "#panel/main.ts";
 import { makeAccount, type TestAccount } from "#test/support/accounts.ts";
 import { item, openTestApi, type TestApi } from "#test/support/api.ts";

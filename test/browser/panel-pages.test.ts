@@ -6,7 +6,7 @@ import {
   companyKeys,
   companyPartition,
   deadLetterKey,
-} from "#core/redis/client/keys.ts";
+} from "#core/platform/redis/keys.ts";
 import { PAGE_PATHS } from "#panel/web/paths.ts";
 import { makeAccount, type TestAccount } from "#test/support/accounts.ts";
 import { openTestAnalytics, type TestAnalytics } from "#test/support/analytics.ts";

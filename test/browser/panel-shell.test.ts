@@ -1,7 +1,7 @@
 /** The frame of the control panel in a real browser: log-in, navigation, language, colours, keyboard. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser } from "playwright-core";
-import { VERSION } from "#core/version.ts";
+import { VERSION } from "#core/platform/process/version.ts";
 import { openTestAnalytics, type TestAnalytics } from "#test/support/analytics.ts";
 import { openBrowser } from "#test/support/browser.ts";
 import { openVisitor } from "#test/support/panel-visitor.ts";

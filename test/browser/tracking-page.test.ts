@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { openBenchmarks } from "#analytics/benchmarks.ts";
-import { LANGUAGES } from "#core/domain/shipments/shipment.ts";
-import { createPanelApp } from "#panel/app.ts";
+import { LANGUAGES } from "#core/shipments/rules/shipment.ts";
+import { createPanelApp } from "#panel/server/app.ts";
 import { item, openTestApi, type TestApi } from "#test/support/api.ts";
 import { artefact, openBrowser } from "#test/support/browser.ts";
 import { freePort } from "#test/support/free-port.ts";

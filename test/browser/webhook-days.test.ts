@@ -1,12 +1,12 @@
 /** A merchant's day with webhooks, from the endpoint to the catch-up after an outage, and an operator's with what is stuck. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, Locator, Page } from "playwright-core";
-import type { CourierEvent } from "#core/domain/courier-events/event.ts";
-import { verifySignature } from "#core/domain/webhooks/signature.ts";
-import { EVENT_LOGS } from "#core/redis/client/keys.ts";
-import { announce } from "#core/redis/client/wake.ts";
-import { type Missed, readMissed } from "#core/redis/webhooks/missed.ts";
-import type { Running, StartRole } from "#core/runtime.ts";
+import type { CourierEvent } from "#core/events/rules/event.ts";
+import { EVENT_LOGS } from "#core/platform/redis/keys.ts";
+import { announce } from "#core/platform/redis/wake.ts";
+import type { Running, StartRole } from "#core/runtime/runtime.ts";
+import { verifySignature } from "#core/webhooks/rules/signature.ts";
+import { type Missed, readMissed } from "#core/webhooks/store/deliveries/missed.ts";
 import { startIngest } from "#ingest/main.ts";
 import { startPanel } from "#panel/main.ts";
 import { startProcessors } from "#processors/main.ts";

@@ -1,7 +1,7 @@
 /** admit.lua (document 1, "Limits"), one call at a time: the token bucket of a channel, and the suspension of an API key. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
-import { type Redis, run, script } from "#core/redis/client/client.ts";
-import admitSource from "#core/redis/merchant/admit.lua" with { type: "text" };
+import admitSource from "#core/merchants/store/admit.lua" with { type: "text" };
+import { type Redis, run, script } from "#core/platform/redis/client.ts";
 import { expectExpiry } from "#test/support/expect-expiry.ts";
 import { openTestRedis } from "#test/support/servers.ts";
 

@@ -1,27 +1,27 @@
 /** Shipments that an event ahead of its time decides recover, wherever they are, and what is told of it (design.md). */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import type { ClickHouseClient } from "@clickhouse/client";
-import { applySchema } from "#analytics/apply-schema.ts";
+import { readAhead } from "#analytics/archive/archive-table.ts";
+import { type ArchiverDeps, archiveAll, SILENT_DAYS } from "#analytics/archive/archiver.ts";
 import { type OpenArchive, openArchive } from "#analytics/archive.ts";
-import { readAhead } from "#analytics/archive-table.ts";
-import { type ArchiverDeps, archiveAll, SILENT_DAYS } from "#analytics/archiver.ts";
-import { openClickhouse } from "#analytics/clickhouse.ts";
-import { companyKeys, REMAP_KEYS, shipmentPartition } from "#core/redis/client/keys.ts";
-import { underSetupLock } from "#core/redis/config/setup-lock.ts";
-import { beginGeneration } from "#core/redis/intake/compact-references.ts";
-import { startConsumer } from "#core/redis/log/consumer.ts";
-import { encodeLoggedEvent } from "#core/redis/log/event-log.ts";
-import { seenBucket } from "#core/redis/log/seen.ts";
-import { readLags } from "#core/redis/log/streams.ts";
+import { applySchema } from "#analytics/clickhouse/apply-schema.ts";
+import { openClickhouse } from "#analytics/clickhouse/clickhouse.ts";
 import {
   type AheadPage,
   type ArchivePlace,
   readShipmentsAnywhere,
-} from "#core/redis/shipments/archive.ts";
-import { announceRemap, NO_PROGRESS, readRemap } from "#core/redis/shipments/remaps.ts";
-import { readHistory, readShipments } from "#core/redis/shipments/shipments.ts";
-import { startRemaps } from "#processors/remap.ts";
-import { trackHandler } from "#processors/track.ts";
+} from "#core/archive/store/archive.ts";
+import { underSetupLock } from "#core/configuration/store/setup-lock.ts";
+import { beginGeneration } from "#core/events/store/compact-references.ts";
+import { encodeLoggedEvent } from "#core/events/store/event-log.ts";
+import { seenBucket } from "#core/events/store/seen.ts";
+import { startConsumer } from "#core/platform/log/consumer.ts";
+import { readLags } from "#core/platform/log/streams.ts";
+import { companyKeys, REMAP_KEYS, shipmentPartition } from "#core/platform/redis/keys.ts";
+import { readHistory, readShipments } from "#core/shipments/store/shipments.ts";
+import { announceRemap, NO_PROGRESS, readRemap } from "#core/statuses/store/remaps.ts";
+import { startRemaps } from "#processors/track/remap.ts";
+import { trackHandler } from "#processors/track/track.ts";
 import { decideHandler } from "#processors/webhooks/decide.ts";
 import { event } from "#test/support/courier.ts";
 import { eventually } from "#test/support/eventually.ts";

@@ -1,18 +1,18 @@
 /** Webhook attempts in ClickHouse: each one row in effect, nothing personal, dropped and counted rather than held against deliveries. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { ClickHouseClient } from "@clickhouse/client";
-import { applySchema } from "#analytics/apply-schema.ts";
-import { openClickhouse } from "#analytics/clickhouse.ts";
+import { applySchema } from "#analytics/clickhouse/apply-schema.ts";
+import { openClickhouse } from "#analytics/clickhouse/clickhouse.ts";
 import { startAnalytics } from "#analytics/main.ts";
-import { attemptsHandler } from "#analytics/write-attempts.ts";
-import { ATTEMPT_LOGS, companyPartition, deadLetterKey } from "#core/redis/client/keys.ts";
-import { readAttemptCounts } from "#core/redis/log/attempt-log.ts";
-import type { LogItem } from "#core/redis/log/consumer.ts";
-import { readLags } from "#core/redis/log/streams.ts";
-import type { Delivery } from "#core/redis/webhooks/deliveries.ts";
-import type { Finished } from "#core/redis/webhooks/finish-deliveries.ts";
-import type { Leased } from "#core/redis/webhooks/leases.ts";
-import type { Running } from "#core/runtime.ts";
+import { attemptsHandler } from "#analytics/write/write-attempts.ts";
+import type { LogItem } from "#core/platform/log/consumer.ts";
+import { readLags } from "#core/platform/log/streams.ts";
+import { ATTEMPT_LOGS, companyPartition, deadLetterKey } from "#core/platform/redis/keys.ts";
+import type { Running } from "#core/runtime/runtime.ts";
+import { readAttemptCounts } from "#core/webhooks/store/attempt-log.ts";
+import type { Delivery } from "#core/webhooks/store/deliveries/deliveries.ts";
+import type { Finished } from "#core/webhooks/store/deliveries/finish-deliveries.ts";
+import type { Leased } from "#core/webhooks/store/deliveries/leases.ts";
 import { eventually } from "#test/support/eventually.ts";
 import {
   createAuthority,

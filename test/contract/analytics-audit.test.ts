@@ -1,9 +1,9 @@
 /** The audit log in ClickHouse: every entry once, kept for months, and read together with what waits in Redis. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { applySchema } from "#analytics/apply-schema.ts";
-import { openClickhouse } from "#analytics/clickhouse.ts";
-import { AUDIT_LOG, AUDIT_TENANTS_KEY, OLD_AUDIT_KEY } from "#core/redis/client/keys.ts";
-import { type AuditEntry, hasAuditRoom, writeAudit } from "#core/redis/config/audit-log.ts";
+import { applySchema } from "#analytics/clickhouse/apply-schema.ts";
+import { openClickhouse } from "#analytics/clickhouse/clickhouse.ts";
+import { type AuditEntry, hasAuditRoom, writeAudit } from "#core/accounts/store/audit-log.ts";
+import { AUDIT_LOG, AUDIT_TENANTS_KEY, OLD_AUDIT_KEY } from "#core/platform/redis/keys.ts";
 import { openTestAnalytics, type TestAnalytics } from "#test/support/analytics.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { CLICKHOUSES } from "#test/support/servers.ts";

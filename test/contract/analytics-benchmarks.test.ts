@@ -2,11 +2,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { type Benchmarks, type CourierTimes, openBenchmarks } from "#analytics/benchmarks.ts";
-import { openClickhouse } from "#analytics/clickhouse.ts";
-import { benchmarkHandler } from "#analytics/write-batches.ts";
-import { areaOfCap, GRAINS, type Grain, weightBand } from "#core/domain/benchmarks/lane.ts";
-import { Problem } from "#core/problem.ts";
-import type { Handler, LogItem } from "#core/redis/log/consumer.ts";
+import { openClickhouse } from "#analytics/clickhouse/clickhouse.ts";
+import { benchmarkHandler } from "#analytics/write/write-batches.ts";
+import { areaOfCap, GRAINS, type Grain, weightBand } from "#core/benchmarks/rules/lane.ts";
+import { Problem } from "#core/platform/errors/problem.ts";
+import type { Handler, LogItem } from "#core/platform/log/consumer.ts";
 import { openTestClickhouse, type TestClickhouse } from "#test/support/clickhouse.ts";
 import {
   type DeliveredShipment,
@@ -562,7 +562,7 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
   async function startOtherProcess(dataDir: string) {
     const program = `
     import { openBenchmarks } from "#analytics/benchmarks.ts";
-    import { readConfig } from "#core/config.ts";
+    import { readConfig } from "#core/platform/environment/config.ts";
     const benchmarks = await openBenchmarks(readConfig({ DATA_DIR: ${JSON.stringify(dataDir)} }));
     for await (const line of console) {
       const text = await benchmarks.deliveryTimes(${JSON.stringify(QUESTION)}).then(

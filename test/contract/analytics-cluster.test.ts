@@ -2,10 +2,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { createClient } from "@clickhouse/client";
-import { applySchema, COLUMNS, FEEDS, TABLES, VIEWS } from "#analytics/apply-schema.ts";
-import { pathsQuery, readClickhouseFacts } from "#analytics/clickhouse-facts.ts";
-import { KEEPER_PATH, onCluster } from "#analytics/on-cluster.ts";
-import { examinePaths } from "#core/store-doctor.ts";
+import { applySchema, COLUMNS, FEEDS, TABLES, VIEWS } from "#analytics/clickhouse/apply-schema.ts";
+import { pathsQuery, readClickhouseFacts } from "#analytics/clickhouse/clickhouse-facts.ts";
+import { KEEPER_PATH, onCluster } from "#analytics/clickhouse/on-cluster.ts";
+import { examinePaths } from "#core/doctor/store-doctor.ts";
 import { openTestClickhouse, type TestClickhouse } from "#test/support/clickhouse.ts";
 import { startClickhouseHttp } from "#test/support/clickhouse-http.ts";
 

@@ -13,11 +13,11 @@ import {
 import { type ExportTarget, openTarget } from "#analytics/export/open-target.ts";
 import { startExport } from "#analytics/export/start.ts";
 import { startAnalytics } from "#analytics/main.ts";
-import { ConfigFaults, readConfig } from "#core/config.ts";
-import { createLog } from "#core/log.ts";
-import { EXPORT_LOCK_KEY } from "#core/redis/client/keys.ts";
-import { LockLost, takeLock } from "#core/redis/client/lock.ts";
-import { advanceClock } from "#core/redis/config/live.ts";
+import { advanceClock } from "#core/configuration/store/live.ts";
+import { ConfigFaults, readConfig } from "#core/platform/environment/config.ts";
+import { createLog } from "#core/platform/process/log.ts";
+import { EXPORT_LOCK_KEY } from "#core/platform/redis/keys.ts";
+import { LockLost, takeLock } from "#core/platform/redis/lock.ts";
 import { openTestClickhouse, type TestClickhouse } from "#test/support/clickhouse.ts";
 import { daysAgo } from "#test/support/days.ts";
 import { eventually } from "#test/support/eventually.ts";

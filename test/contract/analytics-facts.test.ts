@@ -1,15 +1,15 @@
 /** Facts in ClickHouse: each applied fact one row in effect, no personal data, corrected when its mapping is. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { applySchema } from "#analytics/apply-schema.ts";
-import { openClickhouse } from "#analytics/clickhouse.ts";
-import { drainCounts } from "#analytics/drain-counts.ts";
-import { benchmarkHandler } from "#analytics/write-batches.ts";
-import { CHANGE_LOGS } from "#core/redis/client/keys.ts";
-import { advanceClock } from "#core/redis/config/live.ts";
-import { readCourierCounts } from "#core/redis/intake/courier-counts.ts";
-import { splitChanges } from "#core/redis/log/change-log.ts";
-import type { LogItem } from "#core/redis/log/consumer.ts";
-import { logEntry } from "#core/redis/log/log-entry.ts";
+import { applySchema } from "#analytics/clickhouse/apply-schema.ts";
+import { openClickhouse } from "#analytics/clickhouse/clickhouse.ts";
+import { drainCounts } from "#analytics/write/drain-counts.ts";
+import { benchmarkHandler } from "#analytics/write/write-batches.ts";
+import { advanceClock } from "#core/configuration/store/live.ts";
+import { readCourierCounts } from "#core/events/store/courier-counts.ts";
+import type { LogItem } from "#core/platform/log/consumer.ts";
+import { logEntry } from "#core/platform/log/log-entry.ts";
+import { CHANGE_LOGS } from "#core/platform/redis/keys.ts";
+import { splitChanges } from "#core/shipments/store/change-log.ts";
 import { openTestAnalytics, type TestAnalytics } from "#test/support/analytics.ts";
 import { event, push } from "#test/support/courier.ts";
 import { eventually } from "#test/support/eventually.ts";

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { openBenchmarks } from "#analytics/benchmarks.ts";
 import { openInsights } from "#analytics/insights.ts";
 import { startAnalytics } from "#analytics/main.ts";
-import { CHANGE_LOGS } from "#core/redis/client/keys.ts";
-import { countRefused, readCourierCounts } from "#core/redis/intake/courier-counts.ts";
-import { readLags } from "#core/redis/log/streams.ts";
+import { countRefused, readCourierCounts } from "#core/events/store/courier-counts.ts";
+import { readLags } from "#core/platform/log/streams.ts";
+import { CHANGE_LOGS } from "#core/platform/redis/keys.ts";
 import { type ClickhouseServer, startClickhouseHttp } from "#test/support/clickhouse-http.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { deliveredShipments, laneFields } from "#test/support/lanes.ts";
@@ -168,8 +168,8 @@ test("an embedded folder that another process holds: everything waits, nothing i
 /** Another process that has the embedded folder open. */
 async function holdFolder(dataDir: string) {
   const program = `
-    import { openClickhouse } from "#analytics/clickhouse.ts";
-    import { readConfig } from "#core/config.ts";
+    import { openClickhouse } from "#analytics/clickhouse/clickhouse.ts";
+    import { readConfig } from "#core/platform/environment/config.ts";
     const client = await openClickhouse(readConfig({ DATA_DIR: ${JSON.stringify(dataDir)} }), "write");
     process.stdout.write("open\\n");
     for await (const _ of console) {}

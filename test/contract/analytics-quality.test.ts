@@ -1,13 +1,13 @@
 /** What operators and the data team read: recomputed here from the raw rows, the slow way. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { ClickHouseClient } from "@clickhouse/client";
-import { openClickhouse } from "#analytics/clickhouse.ts";
+import { openClickhouse } from "#analytics/clickhouse/clickhouse.ts";
 import { type CarrierQuality, type Insights, openInsights } from "#analytics/insights.ts";
-import { benchmarkHandler } from "#analytics/write-batches.ts";
-import { CAP_PREFIXES } from "#core/domain/benchmarks/cap-prefix.ts";
-import type { EventRow } from "#core/domain/benchmarks/event-row.ts";
-import { type Change, decodeChangeEntry, encodeChange } from "#core/redis/log/change-log.ts";
-import type { LogItem } from "#core/redis/log/consumer.ts";
+import { benchmarkHandler } from "#analytics/write/write-batches.ts";
+import { CAP_PREFIXES } from "#core/benchmarks/rules/cap-prefix.ts";
+import type { EventRow } from "#core/benchmarks/rules/event-row.ts";
+import type { LogItem } from "#core/platform/log/consumer.ts";
+import { type Change, decodeChangeEntry, encodeChange } from "#core/shipments/store/change-log.ts";
 import { openTestClickhouse, type TestClickhouse } from "#test/support/clickhouse.ts";
 import {
   type DeliveredShipment,

@@ -1,9 +1,9 @@
-/** The data team's own user on a server: what `analytics/read-only-user.sql` grants, and that it grants no more. */
+/** The data team's own user on a server: what `analytics/sql/read-only-user.sql` grants, and that it grants no more. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { ClickHouseClient } from "@clickhouse/client";
-import { applySchema } from "#analytics/apply-schema.ts";
-import { clickhouseErrorType, openBare, openClickhouse } from "#analytics/clickhouse.ts";
-import { type Config, readConfig } from "#core/config.ts";
+import { applySchema } from "#analytics/clickhouse/apply-schema.ts";
+import { clickhouseErrorType, openBare, openClickhouse } from "#analytics/clickhouse/clickhouse.ts";
+import { type Config, readConfig } from "#core/platform/environment/config.ts";
 import { asReader, READER_STATEMENTS } from "#test/support/clickhouse-reader.ts";
 import { startTestClickhouse, type TestServer } from "#test/support/servers.ts";
 

@@ -6,11 +6,11 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { ClickHouseClient } from "@clickhouse/client";
-import { applySchema, TABLE_NAMES, TABLES } from "#analytics/apply-schema.ts";
-import { openClickhouse } from "#analytics/clickhouse.ts";
-import { joining, onCluster } from "#analytics/on-cluster.ts";
-import { readKnown, readSchema } from "#analytics/read-schema.ts";
-import { readConfig } from "#core/config.ts";
+import { applySchema, TABLE_NAMES, TABLES } from "#analytics/clickhouse/apply-schema.ts";
+import { openClickhouse } from "#analytics/clickhouse/clickhouse.ts";
+import { joining, onCluster } from "#analytics/clickhouse/on-cluster.ts";
+import { readKnown, readSchema } from "#analytics/clickhouse/read-schema.ts";
+import { readConfig } from "#core/platform/environment/config.ts";
 import { openTestClickhouse } from "#test/support/clickhouse.ts";
 import {
   CLUSTER,

@@ -2,12 +2,17 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import type { ClickHouseClient } from "@clickhouse/client";
-import { applySchema, SCHEMA, SCHEMA_VERSION, VERSION_VIEW } from "#analytics/apply-schema.ts";
-import { openClickhouse } from "#analytics/clickhouse.ts";
-import { schemaTurn } from "#analytics/schema-turn.ts";
-import { type Config, readConfig } from "#core/config.ts";
-import { SCHEMA_LOCK_KEY } from "#core/redis/client/keys.ts";
-import { takeLock } from "#core/redis/client/lock.ts";
+import {
+  applySchema,
+  SCHEMA,
+  SCHEMA_VERSION,
+  VERSION_VIEW,
+} from "#analytics/clickhouse/apply-schema.ts";
+import { openClickhouse } from "#analytics/clickhouse/clickhouse.ts";
+import { schemaTurn } from "#analytics/clickhouse/schema-turn.ts";
+import { type Config, readConfig } from "#core/platform/environment/config.ts";
+import { SCHEMA_LOCK_KEY } from "#core/platform/redis/keys.ts";
+import { takeLock } from "#core/platform/redis/lock.ts";
 import {
   CLUSTER,
   type ClusterServer,

@@ -4,9 +4,9 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import type { ClickHouseClient } from "@clickhouse/client";
-import { applySchema } from "#analytics/apply-schema.ts";
-import { openBare, openClickhouse } from "#analytics/clickhouse.ts";
-import { readClickhouseFacts } from "#analytics/clickhouse-facts.ts";
+import { applySchema } from "#analytics/clickhouse/apply-schema.ts";
+import { openBare, openClickhouse } from "#analytics/clickhouse/clickhouse.ts";
+import { readClickhouseFacts } from "#analytics/clickhouse/clickhouse-facts.ts";
 import {
   ALLOWED_FUNCTIONS,
   ALLOWED_TABLE_FUNCTIONS,
@@ -17,8 +17,8 @@ import { COLUMNS_LIKE_FUNCTIONS } from "#analytics/sql/check-statement.ts";
 import { ASKABLE } from "#analytics/sql/open-reader.ts";
 import { ANSWER_BYTES } from "#analytics/sql/unread-answer.ts";
 import { openSqlDoor, type SqlDoor, TREE_LIMIT_BYTES } from "#analytics/sql-door.ts";
-import type { Config } from "#core/config.ts";
-import { Problem } from "#core/problem.ts";
+import type { Config } from "#core/platform/environment/config.ts";
+import { Problem } from "#core/platform/errors/problem.ts";
 import { openTestClickhouse, type TestClickhouse } from "#test/support/clickhouse.ts";
 import { startClickhouseHttp } from "#test/support/clickhouse-http.ts";
 import { watchLoop } from "#test/support/loop-holds.ts";
@@ -689,7 +689,7 @@ describe("a server without a user that may only read", () => {
       status: 503,
       code: "SQL_DOOR_SHUT",
     });
-    expect(answer.reason).toContain("analytics/read-only-user.sql");
+    expect(answer.reason).toContain("analytics/sql/read-only-user.sql");
   });
 
   test("is what the settings doctor says too, also of a user who is not let in", async () => {

@@ -6,7 +6,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { HISTORY_LINES } from "#analytics/sql/prompt.ts";
 import { PERSON_STATEMENTS } from "#analytics/sql/statement-places.ts";
-import { companyKeys, webhookKeys } from "#core/redis/client/keys.ts";
+import { companyKeys, webhookKeys } from "#core/platform/redis/keys.ts";
 import { openTestAnalytics, type TestAnalytics } from "#test/support/analytics.ts";
 import { outcomeOf, startCommand } from "#test/support/command.ts";
 import { daysAgo } from "#test/support/days.ts";

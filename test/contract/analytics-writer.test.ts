@@ -1,16 +1,16 @@
 /** The change log's way into ClickHouse: batches, redelivery, refusals, outage. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { applySchema, TABLE_NAMES, VERSION_VIEW } from "#analytics/apply-schema.ts";
 import { type Benchmarks, openBenchmarks } from "#analytics/benchmarks.ts";
+import { applySchema, TABLE_NAMES, VERSION_VIEW } from "#analytics/clickhouse/apply-schema.ts";
 import { startAnalytics } from "#analytics/main.ts";
-import { benchmarkHandler } from "#analytics/write-batches.ts";
-import type { EventRow } from "#core/domain/benchmarks/event-row.ts";
-import { companyKeys } from "#core/redis/client/keys.ts";
-import { Unavailable } from "#core/redis/client/store-unavailable.ts";
-import { decodeChangeEntry, encodeChange } from "#core/redis/log/change-log.ts";
-import type { Handler, LogItem } from "#core/redis/log/consumer.ts";
-import { readLags } from "#core/redis/log/streams.ts";
+import { benchmarkHandler } from "#analytics/write/write-batches.ts";
+import type { EventRow } from "#core/benchmarks/rules/event-row.ts";
+import type { Handler, LogItem } from "#core/platform/log/consumer.ts";
+import { readLags } from "#core/platform/log/streams.ts";
+import { companyKeys } from "#core/platform/redis/keys.ts";
+import { Unavailable } from "#core/platform/redis/store-unavailable.ts";
+import { decodeChangeEntry, encodeChange } from "#core/shipments/store/change-log.ts";
 import { openTestClickhouse, type TestClickhouse } from "#test/support/clickhouse.ts";
 import { eventually } from "#test/support/eventually.ts";
 import {

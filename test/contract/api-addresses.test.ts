@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { openBenchmarks } from "#analytics/benchmarks.ts";
 import { matchByRegistry } from "#api/addresses/registry-provider.ts";
-import { createPanelApp } from "#panel/app.ts";
-import { type SimulatedCarrier, startNationalCarrier } from "#start/demo/national-carrier.ts";
+import { type SimulatedCarrier, startNationalCarrier } from "#demo/national-carrier.ts";
+import { createPanelApp } from "#panel/server/app.ts";
 import { openTestApi, type TestApi } from "#test/support/api.ts";
 import { labelSetup } from "#test/support/label-setup.ts";
 

@@ -1,8 +1,8 @@
 /** Document 1, "Authentication": tokens, and what is checked at every call. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createTokens } from "#api/auth/tokens.ts";
-import type { SetupApiKey, SetupFile } from "#core/domain/setup/setup.ts";
-import { applySetupFile } from "#core/runtime.ts";
+import { applySetupFile } from "#core/runtime/runtime.ts";
+import type { SetupApiKey, SetupFile } from "#core/setup/rules/setup.ts";
 import { openTestApi, type TestApi } from "#test/support/api.ts";
 import { testSetup } from "#test/support/setup.ts";
 

@@ -1,8 +1,8 @@
 /** Document 1, `POST /v2/labels/confirm`: transmissions, refusals, the slip behind its secret address. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { openBenchmarks } from "#analytics/benchmarks.ts";
-import { createPanelApp } from "#panel/app.ts";
-import { type SimulatedCarrier, startNationalCarrier } from "#start/demo/national-carrier.ts";
+import { type SimulatedCarrier, startNationalCarrier } from "#demo/national-carrier.ts";
+import { createPanelApp } from "#panel/server/app.ts";
 import { openTestApi, type TestApi } from "#test/support/api.ts";
 import { labelBody, labelSetup } from "#test/support/label-setup.ts";
 import { pdfInfo, pdfText } from "#test/support/rendered-label.ts";

@@ -1,10 +1,10 @@
 /** Document 1, `POST /v2/shipments`. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { ShipmentMeta } from "#core/domain/shipments/shipment.ts";
-import { addYears, romeDate } from "#core/domain/time/rome-time.ts";
-import { externalReference, trackingReference } from "#core/redis/client/keys.ts";
-import { resolveReferences } from "#core/redis/intake/references.ts";
-import { readHotShipments } from "#core/redis/shipments/shipments.ts";
+import { resolveReferences } from "#core/events/store/references.ts";
+import { externalReference, trackingReference } from "#core/platform/redis/keys.ts";
+import { addYears, romeDate } from "#core/platform/time/rome-time.ts";
+import type { ShipmentMeta } from "#core/shipments/rules/shipment.ts";
+import { readHotShipments } from "#core/shipments/store/shipments.ts";
 import { type Answer, item, openTestApi, type TestApi } from "#test/support/api.ts";
 import { testSetup } from "#test/support/setup.ts";
 

@@ -1,9 +1,9 @@
 /** Document 1, `POST /v2/couriers/delivery-times`, over HTTP with the real engine behind it. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { startAnalytics } from "#analytics/main.ts";
-import { companyKeys } from "#core/redis/client/keys.ts";
-import { readLags } from "#core/redis/log/streams.ts";
-import type { Running } from "#core/runtime.ts";
+import { readLags } from "#core/platform/log/streams.ts";
+import { companyKeys } from "#core/platform/redis/keys.ts";
+import type { Running } from "#core/runtime/runtime.ts";
 import { type Answer, openTestApi, type TestApi } from "#test/support/api.ts";
 import { daysAgo } from "#test/support/days.ts";
 import { eventually } from "#test/support/eventually.ts";

@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { startAnalytics } from "#analytics/main.ts";
 import { startApi } from "#api/main.ts";
-import { companyKeys } from "#core/redis/client/keys.ts";
-import { readLags } from "#core/redis/log/streams.ts";
-import type { Running } from "#core/runtime.ts";
+import { readLags } from "#core/platform/log/streams.ts";
+import { companyKeys } from "#core/platform/redis/keys.ts";
+import type { Running } from "#core/runtime/runtime.ts";
 import { daysAgo } from "#test/support/days.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { deliveredShipments, laneFields } from "#test/support/lanes.ts";

@@ -1,10 +1,10 @@
 /** Document 1, "Errors", and the life of the api role: over a real socket. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
-import { CREATE_BODY_BYTES } from "#api/body-limits.ts";
 import { BenchmarksUnavailable } from "#api/couriers/lane-request.ts";
+import { CREATE_BODY_BYTES } from "#api/http/body-limits.ts";
 import { startApi } from "#api/main.ts";
-import type { Running } from "#core/runtime.ts";
+import type { Running } from "#core/runtime/runtime.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { testSetup } from "#test/support/setup.ts";

@@ -1,14 +1,14 @@
 /** `Idempotency-Key`, an extension of document 1: one answer for each key of a channel, for 24 hours. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import { packAnswer, unpackAnswer } from "#core/http/kept-answer.ts";
-import { readAddressChecks } from "#core/redis/merchant/address-checks.ts";
+import { readAddressChecks } from "#core/merchants/store/address-checks.ts";
 import {
   ANSWER_KEPT_CHARACTERS,
   beginRequest,
   endRequest,
-} from "#core/redis/merchant/idempotency.ts";
-import { type Depot, startDepot } from "#start/demo/depot.ts";
+} from "#core/merchants/store/idempotency.ts";
+import { packAnswer, unpackAnswer } from "#core/platform/http/kept-answer.ts";
+import { type Depot, startDepot } from "#demo/depot.ts";
 import { item, openTestApi, type TestApi } from "#test/support/api.ts";
 import { applyEvents } from "#test/support/facts.ts";
 import { labelBody, labelSetup } from "#test/support/label-setup.ts";

@@ -1,17 +1,17 @@
 /** Document 1, `POST /v2/shipments/import` and `GET /v2/jobs/{jobId}`. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { once } from "node:events";
-import { atWork } from "#core/background.ts";
-import { verifySignature } from "#core/domain/webhooks/signature.ts";
-import { companyKeys, companyPartition } from "#core/redis/client/keys.ts";
 import {
   acceptJob,
   CALLBACKS_PER_CHANNEL,
   finishJob,
   noteCallback,
   readJob as storedJob,
-} from "#core/redis/merchant/import-jobs.ts";
-import type { Running } from "#core/runtime.ts";
+} from "#core/merchants/store/jobs/import-jobs.ts";
+import { atWork } from "#core/platform/process/background.ts";
+import { companyKeys, companyPartition } from "#core/platform/redis/keys.ts";
+import type { Running } from "#core/runtime/runtime.ts";
+import { verifySignature } from "#core/webhooks/rules/signature.ts";
 import { CALLBACKS_AT_ONCE } from "#processors/jobs/import-callbacks.ts";
 import { startJobs } from "#processors/jobs/start.ts";
 import { type Answer, item, openTestApi, type TestApi } from "#test/support/api.ts";

@@ -1,9 +1,9 @@
 /** Document 1, `POST /v2/labels`: labels of GENERIC and of the national carrier. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { labelDigest, labelDigestAsGiven } from "#core/domain/labels/label.ts";
-import { companyKeys, companyPartition } from "#core/redis/client/keys.ts";
-import { claimLabel } from "#core/redis/merchant/labels.ts";
-import { type SimulatedCarrier, startNationalCarrier } from "#start/demo/national-carrier.ts";
+import { labelDigest, labelDigestAsGiven } from "#core/merchants/rules/label.ts";
+import { claimLabel } from "#core/merchants/store/labels.ts";
+import { companyKeys, companyPartition } from "#core/platform/redis/keys.ts";
+import { type SimulatedCarrier, startNationalCarrier } from "#demo/national-carrier.ts";
 import { openTestApi, type TestApi } from "#test/support/api.ts";
 import { CONSIGNEE, labelBody, labelSetup } from "#test/support/label-setup.ts";
 import { pdfInfo, pdfText, readBarcode, renderPage } from "#test/support/rendered-label.ts";

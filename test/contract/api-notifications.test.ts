@@ -2,10 +2,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { companyTag, shipmentPartition, workKeys } from "#core/redis/client/keys.ts";
-import { MESSAGES_PER_PARTITION } from "#core/redis/merchant/messages.ts";
-import { takeWork } from "#core/redis/merchant/work-queue.ts";
-import type { Running } from "#core/runtime.ts";
+import { takeWork } from "#core/merchants/store/jobs/work-queue.ts";
+import { MESSAGES_PER_PARTITION } from "#core/merchants/store/messages.ts";
+import { companyTag, shipmentPartition, workKeys } from "#core/platform/redis/keys.ts";
+import type { Running } from "#core/runtime/runtime.ts";
 import { startNotify } from "#processors/notify/start.ts";
 import { item, openTestApi, type TestApi } from "#test/support/api.ts";
 import { eventually } from "#test/support/eventually.ts";

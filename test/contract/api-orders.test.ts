@@ -1,10 +1,10 @@
 /** Document 1, "Orders": listing, natural key, detail, and the panel's import of orders. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { openBenchmarks } from "#analytics/benchmarks.ts";
-import { naturalKey, naturalKeyAsGiven } from "#core/domain/orders/order.ts";
-import { companyKeys, companyPartition } from "#core/redis/client/keys.ts";
-import { applySetupFile } from "#core/runtime.ts";
-import { createPanelApp } from "#panel/app.ts";
+import { naturalKey, naturalKeyAsGiven } from "#core/merchants/rules/order.ts";
+import { companyKeys, companyPartition } from "#core/platform/redis/keys.ts";
+import { applySetupFile } from "#core/runtime/runtime.ts";
+import { createPanelApp } from "#panel/server/app.ts";
 import { openTestApi, type TestApi } from "#test/support/api.ts";
 import { testSetup } from "#test/support/setup.ts";
 

@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { gunzipSync } from "node:zlib";
 import { Elysia } from "elysia";
-import { compression } from "#core/http/compression.ts";
-import { companyPartition } from "#core/redis/client/keys.ts";
-import { finishJob, readJob } from "#core/redis/merchant/import-jobs.ts";
+import { finishJob, readJob } from "#core/merchants/store/jobs/import-jobs.ts";
+import { compression } from "#core/platform/http/compression.ts";
+import { companyPartition } from "#core/platform/redis/keys.ts";
 import { item, openTestApi, type TestApi } from "#test/support/api.ts";
 import { applyEvents } from "#test/support/facts.ts";
 import { testSetup } from "#test/support/setup.ts";

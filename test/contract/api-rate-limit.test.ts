@@ -1,6 +1,6 @@
 /** Document 1, "Limits": the request budget of a channel and the suspension of abusive keys. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
-import { applySetupFile } from "#core/runtime.ts";
+import { applySetupFile } from "#core/runtime/runtime.ts";
 import { type Answer, openTestApi, type TestApi } from "#test/support/api.ts";
 import { testSetup } from "#test/support/setup.ts";
 

@@ -1,7 +1,7 @@
 /** Document 1, "Sandbox". */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { SetupFile } from "#core/domain/setup/setup.ts";
-import { applySetupFile } from "#core/runtime.ts";
+import { applySetupFile } from "#core/runtime/runtime.ts";
+import type { SetupFile } from "#core/setup/rules/setup.ts";
 import { openTestApi, type TestApi } from "#test/support/api.ts";
 import { openTestPanel, type TestPanel } from "#test/support/panel.ts";
 import { testSetup } from "#test/support/setup.ts";

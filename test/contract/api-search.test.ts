@@ -1,10 +1,10 @@
 /** Document 1, `GET /v2/shipments`. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { asIndexed } from "#api/shipments/as-indexed.ts";
-import { romeDateTime } from "#core/domain/time/rome-time.ts";
-import { searchShipments } from "#core/redis/search/search.ts";
-import { readShipments } from "#core/redis/shipments/shipments.ts";
-import { applySetupFile } from "#core/runtime.ts";
+import { romeDateTime } from "#core/platform/time/rome-time.ts";
+import { applySetupFile } from "#core/runtime/runtime.ts";
+import { searchShipments } from "#core/search/store/search.ts";
+import { readShipments } from "#core/shipments/store/shipments.ts";
 import { type Answer, item, openTestApi, type TestApi } from "#test/support/api.ts";
 import { applyEvents } from "#test/support/facts.ts";
 import { testSetup } from "#test/support/setup.ts";

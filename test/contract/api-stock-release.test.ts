@@ -1,14 +1,14 @@
 /** Document 1, `POST /v2/shipments/{id}/stock-release`. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { releaseCarrier } from "#api/shipments/release-carrier.ts";
-import { romeDate } from "#core/domain/time/rome-time.ts";
-import type { Consumer } from "#core/redis/log/consumer.ts";
-import { startConsumer } from "#core/redis/log/consumer.ts";
-import { claimRelease, readReleases } from "#core/redis/merchant/stock-releases.ts";
-import type { Running } from "#core/runtime.ts";
+import { claimRelease, readReleases } from "#core/merchants/store/stock-releases.ts";
+import type { Consumer } from "#core/platform/log/consumer.ts";
+import { startConsumer } from "#core/platform/log/consumer.ts";
+import { romeDate } from "#core/platform/time/rome-time.ts";
+import type { Running } from "#core/runtime/runtime.ts";
+import { type Depot, startDepot } from "#demo/depot.ts";
 import { startIngest } from "#ingest/main.ts";
-import { trackHandler } from "#processors/track.ts";
-import { type Depot, startDepot } from "#start/demo/depot.ts";
+import { trackHandler } from "#processors/track/track.ts";
 import { item, openTestApi, type TestApi } from "#test/support/api.ts";
 import { push } from "#test/support/courier.ts";
 import { eventually } from "#test/support/eventually.ts";

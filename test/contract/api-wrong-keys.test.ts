@@ -1,9 +1,9 @@
 /** Guessing of API keys and client secrets, limited by address (document 1, "Authentication": 401, 429). */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { startApi } from "#api/main.ts";
-import { advanceClock } from "#core/redis/config/live.ts";
-import { WRONG_SECRETS } from "#core/redis/config/wrong-secrets.ts";
-import type { Running } from "#core/runtime.ts";
+import { advanceClock } from "#core/configuration/store/live.ts";
+import { WRONG_SECRETS } from "#core/platform/secrets/wrong-secrets.ts";
+import type { Running } from "#core/runtime/runtime.ts";
 import { startIngest } from "#ingest/main.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { testSetup } from "#test/support/setup.ts";

@@ -1,11 +1,7 @@
 /** The scripts of archive batches, called one at a time: batch numbers, absent rows, retirement, row ranks. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { type Redis, run, script } from "#core/redis/client/client.ts";
-import { companyKeys, companyPartition } from "#core/redis/client/keys.ts";
-import { LockLost } from "#core/redis/client/lock.ts";
-import { nextBatches, readArchiveSummary } from "#core/redis/shipments/archive-summary.ts";
-import markSource from "#core/redis/shipments/mark-batch.lua" with { type: "text" };
-import numberRowsSource from "#core/redis/shipments/number-rows.lua" with { type: "text" };
+import { nextBatches, readArchiveSummary } from "#core/archive/store/archive-summary.ts";
+import markSource from "#core/archive/store/mark-batch.lua" with { type: "text" };
 import {
   noteForgotten,
   noteForgottenRows,
@@ -17,7 +13,11 @@ import {
   readRemovals,
   readRetirement,
   retireBatches,
-} from "#core/redis/shipments/retirement.ts";
+} from "#core/archive/store/retirement.ts";
+import { type Redis, run, script } from "#core/platform/redis/client.ts";
+import { companyKeys, companyPartition } from "#core/platform/redis/keys.ts";
+import { LockLost } from "#core/platform/redis/lock.ts";
+import numberRowsSource from "#core/shipments/store/number-rows.lua" with { type: "text" };
 import { openTestRedis } from "#test/support/servers.ts";
 
 const COMPANY = 3;

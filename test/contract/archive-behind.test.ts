@@ -1,14 +1,14 @@
 /** A row of the archive that Redis relies on, on a replica that has not fetched it yet: docs/analytics.md, "On a server or a cluster". */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { applySchema, TABLES } from "#analytics/apply-schema.ts";
+import { archiveRow } from "#analytics/archive/archive-rows.ts";
+import { insertArchived } from "#analytics/archive/archive-table.ts";
 import { type OpenArchive, openArchive } from "#analytics/archive.ts";
-import { archiveRow } from "#analytics/archive-rows.ts";
-import { insertArchived } from "#analytics/archive-table.ts";
-import { openClickhouse } from "#analytics/clickhouse.ts";
-import { onCluster } from "#analytics/on-cluster.ts";
-import type { Config } from "#core/config.ts";
-import { createItems } from "#core/redis/shipments/create-items.ts";
-import { readLeaving } from "#core/redis/shipments/remove-shipments.ts";
+import { applySchema, TABLES } from "#analytics/clickhouse/apply-schema.ts";
+import { openClickhouse } from "#analytics/clickhouse/clickhouse.ts";
+import { onCluster } from "#analytics/clickhouse/on-cluster.ts";
+import { readLeaving } from "#core/archive/store/remove-shipments.ts";
+import type { Config } from "#core/platform/environment/config.ts";
+import { createItems } from "#core/shipments/store/create-items.ts";
 import {
   addressBehind,
   CLUSTER,

@@ -1,50 +1,55 @@
 /** A move to the archive that stops at any step, or that another process overtakes, and an archive that is away. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import type { ClickHouseClient } from "@clickhouse/client";
-import { applySchema } from "#analytics/apply-schema.ts";
-import { ARCHIVE_WAITING, type OpenArchive, openArchive } from "#analytics/archive.ts";
-import { archiveRow } from "#analytics/archive-rows.ts";
-import { insertArchived, readRows } from "#analytics/archive-table.ts";
+import { archiveRow } from "#analytics/archive/archive-rows.ts";
+import { insertArchived, readRows } from "#analytics/archive/archive-table.ts";
 import {
   type ArchiverDeps,
   archiveAll,
   deleteAbsent,
   moveToArchive,
   SKIPPED_KEPT,
-} from "#analytics/archiver.ts";
-import { openClickhouse } from "#analytics/clickhouse.ts";
-import { recheckDamaged } from "#analytics/recheck-damaged.ts";
-import { Problem } from "#core/problem.ts";
-import { binary } from "#core/redis/client/client.ts";
-import { companyKeys, companyPartition, EVENT_LOGS, retriesKey } from "#core/redis/client/keys.ts";
-import { LockLost } from "#core/redis/client/lock.ts";
-import { beginGeneration } from "#core/redis/intake/compact-references.ts";
-import { encodeLoggedEvent } from "#core/redis/log/event-log.ts";
-import { MAX_TRIES, readDueRetries, settleRetries } from "#core/redis/log/retries.ts";
-import { searchBoth } from "#core/redis/search/archive-search.ts";
-import type { ShipmentQuery } from "#core/redis/search/shipment-query.ts";
-import { ArchiveUnreadable, readShipmentsAnywhere } from "#core/redis/shipments/archive.ts";
-import { nextBatches, readSkipped, SKIPPED_FROM } from "#core/redis/shipments/archive-summary.ts";
-import { RECORD } from "#core/redis/shipments/archived-texts.ts";
-import { bringBack } from "#core/redis/shipments/bring-back.ts";
-import { createItems } from "#core/redis/shipments/create-items.ts";
+} from "#analytics/archive/archiver.ts";
+import { recheckDamaged } from "#analytics/archive/recheck-damaged.ts";
+import { ARCHIVE_WAITING, type OpenArchive, openArchive } from "#analytics/archive.ts";
+import { applySchema } from "#analytics/clickhouse/apply-schema.ts";
+import { openClickhouse } from "#analytics/clickhouse/clickhouse.ts";
+import { ArchiveUnreadable, readShipmentsAnywhere } from "#core/archive/store/archive.ts";
+import { nextBatches, readSkipped, SKIPPED_FROM } from "#core/archive/store/archive-summary.ts";
+import { RECORD } from "#core/archive/store/archived-texts.ts";
+import { bringBack } from "#core/archive/store/bring-back.ts";
 import {
   DAMAGED_ROWS_KEPT,
   forgetDamaged,
   noteDamaged,
   readDamaged,
-} from "#core/redis/shipments/damaged-rows.ts";
-import { markBatch } from "#core/redis/shipments/held-channels.ts";
+} from "#core/archive/store/damaged-rows.ts";
+import { markBatch } from "#core/archive/store/held-channels.ts";
 import {
   type Leaving,
   numberRows,
   readLeaving,
   removeShipments,
-} from "#core/redis/shipments/remove-shipments.ts";
-import { restoreShipments } from "#core/redis/shipments/restore-shipments.ts";
-import { readShipments } from "#core/redis/shipments/shipments.ts";
-import { readMomentAnywhere } from "#core/redis/webhooks/shipment-moment.ts";
-import { trackHandler } from "#processors/track.ts";
+} from "#core/archive/store/remove-shipments.ts";
+import { restoreShipments } from "#core/archive/store/restore-shipments.ts";
+import { beginGeneration } from "#core/events/store/compact-references.ts";
+import { encodeLoggedEvent } from "#core/events/store/event-log.ts";
+import { Problem } from "#core/platform/errors/problem.ts";
+import { MAX_TRIES, readDueRetries, settleRetries } from "#core/platform/log/retries.ts";
+import { binary } from "#core/platform/redis/client.ts";
+import {
+  companyKeys,
+  companyPartition,
+  EVENT_LOGS,
+  retriesKey,
+} from "#core/platform/redis/keys.ts";
+import { LockLost } from "#core/platform/redis/lock.ts";
+import { searchBoth } from "#core/search/store/archive-search.ts";
+import type { ShipmentQuery } from "#core/search/store/shipment-query.ts";
+import { createItems } from "#core/shipments/store/create-items.ts";
+import { readShipments } from "#core/shipments/store/shipments.ts";
+import { readMomentAnywhere } from "#core/webhooks/store/shipment-moment.ts";
+import { trackHandler } from "#processors/track/track.ts";
 import { event } from "#test/support/courier.ts";
 import { applyEvents } from "#test/support/facts.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";

@@ -1,37 +1,37 @@
 /** Other features where they meet the archive: test mode, old shipments, numbers in use again, creations at the same moment. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import type { ClickHouseClient } from "@clickhouse/client";
-import { applySchema } from "#analytics/apply-schema.ts";
+import { type ArchiverDeps, archiveAll, SILENT_DAYS } from "#analytics/archive/archiver.ts";
 import { type OpenArchive, openArchive } from "#analytics/archive.ts";
-import { type ArchiverDeps, archiveAll, SILENT_DAYS } from "#analytics/archiver.ts";
-import { openClickhouse } from "#analytics/clickhouse.ts";
-import type { CatalogueEntry } from "#core/domain/statuses/map-status.ts";
-import type { Redis } from "#core/redis/client/client.ts";
-import { idsAfter } from "#core/redis/client/ids-after.ts";
+import { applySchema } from "#analytics/clickhouse/apply-schema.ts";
+import { openClickhouse } from "#analytics/clickhouse/clickhouse.ts";
+import { readShipmentsAnywhere } from "#core/archive/store/archive.ts";
+import { NUMBER_TAKEN_MS } from "#core/archive/store/remove-shipments.ts";
+import { beginGeneration } from "#core/events/store/compact-references.ts";
+import { resolveReferences } from "#core/events/store/references.ts";
+import { planRepetitions } from "#core/merchants/store/erasures.ts";
+import { findTestParcels } from "#core/merchants/store/test-parcels.ts";
+import type { Redis } from "#core/platform/redis/client.ts";
+import { idsAfter } from "#core/platform/redis/ids-after.ts";
 import {
   companyKeys,
   companyPartition,
   companyTag,
   trackingReference,
   workKeys,
-} from "#core/redis/client/keys.ts";
-import { beginGeneration } from "#core/redis/intake/compact-references.ts";
-import { resolveReferences } from "#core/redis/intake/references.ts";
-import { planRepetitions } from "#core/redis/merchant/erasures.ts";
-import { findTestParcels } from "#core/redis/merchant/test-parcels.ts";
-import { searchBoth } from "#core/redis/search/archive-search.ts";
-import { readShipmentsAnywhere } from "#core/redis/shipments/archive.ts";
-import { createItems } from "#core/redis/shipments/create-items.ts";
+} from "#core/platform/redis/keys.ts";
+import { searchBoth } from "#core/search/store/archive-search.ts";
+import { createItems } from "#core/shipments/store/create-items.ts";
+import { readShipments, takeNumbers } from "#core/shipments/store/shipments.ts";
+import type { CatalogueEntry } from "#core/statuses/rules/map-status.ts";
 import {
   announceRemap,
   type Remap,
   type RemapEntry,
   readRemap,
-} from "#core/redis/shipments/remaps.ts";
-import { NUMBER_TAKEN_MS } from "#core/redis/shipments/remove-shipments.ts";
-import { readShipments, takeNumbers } from "#core/redis/shipments/shipments.ts";
-import { startErasures } from "#processors/erasures.ts";
-import { startRemaps } from "#processors/remap.ts";
+} from "#core/statuses/store/remaps.ts";
+import { startErasures } from "#processors/jobs/erasures.ts";
+import { startRemaps } from "#processors/track/remap.ts";
 import { daysAgo } from "#test/support/days.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { applyEvents } from "#test/support/facts.ts";

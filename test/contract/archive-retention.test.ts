@@ -1,33 +1,24 @@
 /** Archived shipments whose time is over are removed for good, whatever stops in between. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import type { ClickHouseClient } from "@clickhouse/client";
-import { applySchema } from "#analytics/apply-schema.ts";
-import { type OpenArchive, openArchive } from "#analytics/archive.ts";
-import { archiveRow } from "#analytics/archive-rows.ts";
-import { insertArchived } from "#analytics/archive-table.ts";
-import { deleteAbsent, moveToArchive } from "#analytics/archiver.ts";
-import { openClickhouse } from "#analytics/clickhouse.ts";
+import { archiveRow } from "#analytics/archive/archive-rows.ts";
+import { insertArchived } from "#analytics/archive/archive-table.ts";
+import { deleteAbsent, moveToArchive } from "#analytics/archive/archiver.ts";
 import {
   deleteRetired,
   READ_AT_ONCE,
   RETIRED_TOGETHER,
   type RetentionDeps,
   retireShipments,
-} from "#analytics/retention.ts";
-import { isFileRewriteMarked } from "#core/redis/client/file-rewrite.ts";
-import { FILE_REWRITE_KEY } from "#core/redis/client/keys.ts";
-import { LockLost } from "#core/redis/client/lock.ts";
-import { beginGeneration } from "#core/redis/intake/compact-references.ts";
-import { startConsumer } from "#core/redis/log/consumer.ts";
-import { readLags } from "#core/redis/log/streams.ts";
-import { searchBoth } from "#core/redis/search/archive-search.ts";
-import { applySetup } from "#core/redis/setup/apply-setup.ts";
-import { readShipmentsAnywhere } from "#core/redis/shipments/archive.ts";
-import { nextBatches, readArchiveSummary } from "#core/redis/shipments/archive-summary.ts";
-import { bringBack } from "#core/redis/shipments/bring-back.ts";
-import { createItems } from "#core/redis/shipments/create-items.ts";
-import { numberRows, readLeaving } from "#core/redis/shipments/remove-shipments.ts";
-import { restoreShipments } from "#core/redis/shipments/restore-shipments.ts";
+} from "#analytics/archive/retention.ts";
+import { type OpenArchive, openArchive } from "#analytics/archive.ts";
+import { applySchema } from "#analytics/clickhouse/apply-schema.ts";
+import { openClickhouse } from "#analytics/clickhouse/clickhouse.ts";
+import { readShipmentsAnywhere } from "#core/archive/store/archive.ts";
+import { nextBatches, readArchiveSummary } from "#core/archive/store/archive-summary.ts";
+import { bringBack } from "#core/archive/store/bring-back.ts";
+import { numberRows, readLeaving } from "#core/archive/store/remove-shipments.ts";
+import { restoreShipments } from "#core/archive/store/restore-shipments.ts";
 import {
   noteRetiring,
   REMOVALS_KEPT,
@@ -35,12 +26,21 @@ import {
   readRemovals,
   readRetirement,
   retireBatches,
-} from "#core/redis/shipments/retirement.ts";
-import { readHistory, readShipments } from "#core/redis/shipments/shipments.ts";
-import { readUnmappedCodes } from "#core/redis/shipments/unmapped.ts";
-import type { Running } from "#core/runtime.ts";
+} from "#core/archive/store/retirement.ts";
+import { beginGeneration } from "#core/events/store/compact-references.ts";
+import { startConsumer } from "#core/platform/log/consumer.ts";
+import { readLags } from "#core/platform/log/streams.ts";
+import { isFileRewriteMarked } from "#core/platform/redis/embedded/file-rewrite.ts";
+import { FILE_REWRITE_KEY } from "#core/platform/redis/keys.ts";
+import { LockLost } from "#core/platform/redis/lock.ts";
+import type { Running } from "#core/runtime/runtime.ts";
+import { searchBoth } from "#core/search/store/archive-search.ts";
+import { applySetup } from "#core/setup/store/apply-setup.ts";
+import { createItems } from "#core/shipments/store/create-items.ts";
+import { readHistory, readShipments } from "#core/shipments/store/shipments.ts";
+import { readUnmappedCodes } from "#core/statuses/store/unmapped.ts";
 import { startIngest } from "#ingest/main.ts";
-import { referencesHandler } from "#processors/references.ts";
+import { referencesHandler } from "#processors/track/references.ts";
 import { event, push } from "#test/support/courier.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { applyEvents } from "#test/support/facts.ts";

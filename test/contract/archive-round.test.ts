@@ -1,29 +1,25 @@
 /** The archiver as it runs: what it does by itself, and what operators ask of it. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { ClickHouseClient } from "@clickhouse/client";
-import { applySchema } from "#analytics/apply-schema.ts";
+import { readRows } from "#analytics/archive/archive-table.ts";
+import { type ArchiverDeps, archiveAll, moveToArchive } from "#analytics/archive/archiver.ts";
+import { BATCHES_BROUGHT_BACK, bringChannelBack } from "#analytics/archive/bring-channel-back.ts";
+import { startArchiving } from "#analytics/archive/start-archiving.ts";
 import { type OpenArchive, openArchive } from "#analytics/archive.ts";
-import { readRows } from "#analytics/archive-table.ts";
-import { type ArchiverDeps, archiveAll, moveToArchive } from "#analytics/archiver.ts";
-import { BATCHES_BROUGHT_BACK, bringChannelBack } from "#analytics/bring-channel-back.ts";
-import { openClickhouse } from "#analytics/clickhouse.ts";
-import { startArchiving } from "#analytics/start-archiving.ts";
-import { archiveDamaged } from "#core/metrics.ts";
-import { companyKeys, companyPartition } from "#core/redis/client/keys.ts";
-import { beginGeneration } from "#core/redis/intake/compact-references.ts";
-import { searchBoth } from "#core/redis/search/archive-search.ts";
-import { hasArchived } from "#core/redis/shipments/archive.ts";
-import { noteRound, readArchiveStatus } from "#core/redis/shipments/archive-status.ts";
-import { createItems } from "#core/redis/shipments/create-items.ts";
-import { noteDamaged, readDamaged } from "#core/redis/shipments/damaged-rows.ts";
-import {
-  holdChannel,
-  letChannelGo,
-  readHeldChannels,
-} from "#core/redis/shipments/held-channels.ts";
-import { readLeaving } from "#core/redis/shipments/remove-shipments.ts";
-import { readShipments } from "#core/redis/shipments/shipments.ts";
-import type { Running } from "#core/runtime.ts";
+import { applySchema } from "#analytics/clickhouse/apply-schema.ts";
+import { openClickhouse } from "#analytics/clickhouse/clickhouse.ts";
+import { hasArchived } from "#core/archive/store/archive.ts";
+import { noteRound, readArchiveStatus } from "#core/archive/store/archive-status.ts";
+import { noteDamaged, readDamaged } from "#core/archive/store/damaged-rows.ts";
+import { holdChannel, letChannelGo, readHeldChannels } from "#core/archive/store/held-channels.ts";
+import { readLeaving } from "#core/archive/store/remove-shipments.ts";
+import { beginGeneration } from "#core/events/store/compact-references.ts";
+import { archiveDamaged } from "#core/platform/process/metrics.ts";
+import { companyKeys, companyPartition } from "#core/platform/redis/keys.ts";
+import type { Running } from "#core/runtime/runtime.ts";
+import { searchBoth } from "#core/search/store/archive-search.ts";
+import { createItems } from "#core/shipments/store/create-items.ts";
+import { readShipments } from "#core/shipments/store/shipments.ts";
 import { startPanel } from "#panel/main.ts";
 import { outcomeOf, startCommand } from "#test/support/command.ts";
 import { eventually } from "#test/support/eventually.ts";
@@ -119,7 +115,7 @@ describe("once shipments are archived", () => {
 
   async function command(...args: string[]) {
     const env = { PUBLIC_URL: panel.url ?? "", PANEL_TOKEN: runtime.secrets.panelToken };
-    return outcomeOf(startCommand(["bun", "start/archive/main.ts", ...args], env));
+    return outcomeOf(startCommand(["bun", "cli/archive/main.ts", ...args], env));
   }
 
   async function total(): Promise<number> {

@@ -1,15 +1,22 @@
 /** The archive scripts, called one at a time: shipments leave Redis, come back and are forgotten. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { initialState } from "#core/domain/shipments/fold.ts";
-import { STATUSES, type Status } from "#core/domain/statuses/status.ts";
-import { binary, type Redis, run, script } from "#core/redis/client/client.ts";
+import { readArchiveSummary, SKIPPED_FROM } from "#core/archive/store/archive-summary.ts";
+import {
+  type Leaving,
+  NUMBER_TAKEN_MS,
+  numberRows,
+  readLeaving,
+  removeShipments,
+} from "#core/archive/store/remove-shipments.ts";
+import { restoreShipments } from "#core/archive/store/restore-shipments.ts";
+import { binary, type Redis, run, script } from "#core/platform/redis/client.ts";
 import {
   companyKeys,
   companyPartition,
   indexMember,
   webhookKeys,
-} from "#core/redis/client/keys.ts";
-import { readArchiveSummary, SKIPPED_FROM } from "#core/redis/shipments/archive-summary.ts";
+} from "#core/platform/redis/keys.ts";
+import { initialState } from "#core/shipments/rules/fold.ts";
 import {
   BYTES_PER_ROW,
   DAY_SHIFT,
@@ -17,22 +24,15 @@ import {
   GONE,
   MANY_OF_ONE_VALUE,
   ROWS_PER_BLOCK,
-} from "#core/redis/shipments/columns.ts";
-import { createShipments } from "#core/redis/shipments/create-shipments.ts";
-import forgetNumbersSource from "#core/redis/shipments/forget-numbers.lua" with { type: "text" };
-import {
-  type Leaving,
-  NUMBER_TAKEN_MS,
-  numberRows,
-  readLeaving,
-  removeShipments,
-} from "#core/redis/shipments/remove-shipments.ts";
-import { restoreShipments } from "#core/redis/shipments/restore-shipments.ts";
+} from "#core/shipments/store/columns.ts";
+import { createShipments } from "#core/shipments/store/create-shipments.ts";
+import forgetNumbersSource from "#core/shipments/store/forget-numbers.lua" with { type: "text" };
 import {
   commitShipments,
   readHotShipments,
   readShipments,
-} from "#core/redis/shipments/shipments.ts";
+} from "#core/shipments/store/shipments.ts";
+import { STATUSES, type Status } from "#core/statuses/rules/status.ts";
 import { readAll } from "#test/support/everything.ts";
 import { openTestRedis } from "#test/support/servers.ts";
 

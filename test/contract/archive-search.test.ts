@@ -2,10 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { ClickHouseClient } from "@clickhouse/client";
 import fc from "fast-check";
-import { applySchema } from "#analytics/apply-schema.ts";
-import { type OpenArchive, openArchive } from "#analytics/archive.ts";
-import { engineOf } from "#analytics/archive-engine.ts";
-import { completeIndex, isIndexComplete } from "#analytics/archive-index.ts";
+import { engineOf } from "#analytics/archive/archive-engine.ts";
+import { completeIndex, isIndexComplete } from "#analytics/archive/archive-index.ts";
 import {
   ABSENT_IN_ORDER,
   CHANNELS_IN_ORDER,
@@ -13,40 +11,38 @@ import {
   type Kind,
   kindInOrder,
   MANY,
-} from "#analytics/archive-questions.ts";
-import { ARCHIVED_SHIPMENTS, archiveRow } from "#analytics/archive-rows.ts";
-import { deleteRows, insertArchived } from "#analytics/archive-table.ts";
-import { DELETED_TOGETHER, deleteAbsent, moveToArchive } from "#analytics/archiver.ts";
-import { openBare, openClickhouse, STATEMENT_BYTES } from "#analytics/clickhouse.ts";
-import { chunks } from "#core/chunks.ts";
-import type { Status } from "#core/domain/statuses/status.ts";
+} from "#analytics/archive/archive-questions.ts";
+import { ARCHIVED_SHIPMENTS, archiveRow } from "#analytics/archive/archive-rows.ts";
+import { deleteRows, insertArchived } from "#analytics/archive/archive-table.ts";
+import { DELETED_TOGETHER, deleteAbsent, moveToArchive } from "#analytics/archive/archiver.ts";
+import { type OpenArchive, openArchive } from "#analytics/archive.ts";
+import { applySchema } from "#analytics/clickhouse/apply-schema.ts";
+import { openBare, openClickhouse, STATEMENT_BYTES } from "#analytics/clickhouse/clickhouse.ts";
+import { readAnywhere } from "#core/archive/store/archive.ts";
+import { type Counting, readArchiveSummary } from "#core/archive/store/archive-summary.ts";
+import { numberRows, REMOVED_PER_CALL, readLeaving } from "#core/archive/store/remove-shipments.ts";
+import { restoreShipments } from "#core/archive/store/restore-shipments.ts";
+import { advanceClock } from "#core/configuration/store/live.ts";
+import { beginGeneration } from "#core/events/store/compact-references.ts";
+import { chunks } from "#core/platform/process/chunks.ts";
 import {
   companyKeys,
   companyPartition,
   type ExactField,
   type IndexOrder,
-} from "#core/redis/client/keys.ts";
-import { advanceClock } from "#core/redis/config/live.ts";
-import { beginGeneration } from "#core/redis/intake/compact-references.ts";
+} from "#core/platform/redis/keys.ts";
 import {
   ARCHIVE_HEADS,
   type ArchiveQuestion,
   type SearchableArchive,
   searchBoth,
-} from "#core/redis/search/archive-search.ts";
-import type { ShipmentQuery } from "#core/redis/search/shipment-query.ts";
-import { readAnywhere } from "#core/redis/shipments/archive.ts";
-import { type Counting, readArchiveSummary } from "#core/redis/shipments/archive-summary.ts";
-import { ROWS_PER_BLOCK } from "#core/redis/shipments/columns.ts";
-import { createShipments } from "#core/redis/shipments/create-shipments.ts";
-import { registerShipments } from "#core/redis/shipments/register-shipments.ts";
-import {
-  numberRows,
-  REMOVED_PER_CALL,
-  readLeaving,
-} from "#core/redis/shipments/remove-shipments.ts";
-import { restoreShipments } from "#core/redis/shipments/restore-shipments.ts";
-import { readShipments, type StoredShipment } from "#core/redis/shipments/shipments.ts";
+} from "#core/search/store/archive-search.ts";
+import type { ShipmentQuery } from "#core/search/store/shipment-query.ts";
+import { ROWS_PER_BLOCK } from "#core/shipments/store/columns.ts";
+import { createShipments } from "#core/shipments/store/create-shipments.ts";
+import { registerShipments } from "#core/shipments/store/register-shipments.ts";
+import { readShipments, type StoredShipment } from "#core/shipments/store/shipments.ts";
+import type { Status } from "#core/statuses/rules/status.ts";
 import { applyEvents } from "#test/support/facts.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { testSetup } from "#test/support/setup.ts";

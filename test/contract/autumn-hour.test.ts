@@ -1,7 +1,7 @@
 /** Document 1, reconciliation: the procedure reads stamps back from their local text, also when the clocks go back. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { parseRomeDateTime, romeDateTime } from "#core/domain/time/rome-time.ts";
-import { readShipments } from "#core/redis/shipments/shipments.ts";
+import { parseRomeDateTime, romeDateTime } from "#core/platform/time/rome-time.ts";
+import { readShipments } from "#core/shipments/store/shipments.ts";
 import { applyEvents } from "#test/support/facts.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { testSetup } from "#test/support/setup.ts";

@@ -34,7 +34,7 @@ describe("a backup of the embedded stores", () => {
 
   const run = (verb: "backup" | "restore", target: string, dataDir: string) =>
     outcomeOf(
-      startCommand(["bun", `start/${verb}/main.ts`, target], { DATA_DIR: join(folder, dataDir) }),
+      startCommand(["bun", `cli/${verb}/main.ts`, target], { DATA_DIR: join(folder, dataDir) }),
     );
 
   async function startOn(dataDir: string): Promise<Product> {
@@ -107,7 +107,7 @@ describe("a backup of the embedded stores", () => {
   test("restored by a command that is killed, it starts no role until it is restored again", async () => {
     const dataDir = join(folder, "interrupted");
     const env = { DATA_DIR: dataDir };
-    const killed = startCommand(["bun", "start/restore/main.ts", backup], env);
+    const killed = startCommand(["bun", "cli/restore/main.ts", backup], env);
     await eventually(
       () => existsSync(join(dataDir, "restore-unfinished")),
       "the restore has begun",
@@ -154,7 +154,7 @@ describe("a backup of the embedded stores", () => {
   test("servers are left to their own means", async () => {
     const env = { DATA_DIR: join(folder, "fourth"), REDIS_URL: "redis://127.0.0.1:1" };
     for (const verb of ["backup", "restore"]) {
-      const started = startCommand(["bun", `start/${verb}/main.ts`, backup], env);
+      const started = startCommand(["bun", `cli/${verb}/main.ts`, backup], env);
       const { errors, status } = await outcomeOf(started);
       expect([status, errors.startsWith("Only the embedded stores are")]).toEqual([1, true]);
     }

@@ -3,12 +3,12 @@
  * write, and build no key that they do not declare.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { type Redis, run, script } from "#core/redis/client/client.ts";
-import claimId from "#core/redis/merchant/claim-id.lua" with { type: "text" };
-import claimLabel from "#core/redis/merchant/claim-label.lua" with { type: "text" };
-import claimRelease from "#core/redis/merchant/claim-release.lua" with { type: "text" };
-import confirmLabels from "#core/redis/merchant/confirm-labels.lua" with { type: "text" };
-import settleLabel from "#core/redis/merchant/settle-label.lua" with { type: "text" };
+import claimId from "#core/merchants/store/claim-id.lua" with { type: "text" };
+import claimLabel from "#core/merchants/store/claim-label.lua" with { type: "text" };
+import claimRelease from "#core/merchants/store/claim-release.lua" with { type: "text" };
+import confirmLabels from "#core/merchants/store/confirm-labels.lua" with { type: "text" };
+import settleLabel from "#core/merchants/store/settle-label.lua" with { type: "text" };
+import { type Redis, run, script } from "#core/platform/redis/client.ts";
 import { expectExpiry } from "#test/support/expect-expiry.ts";
 import { openTestRedis } from "#test/support/servers.ts";
 

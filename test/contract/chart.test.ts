@@ -5,7 +5,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdir } from "node:fs/promises";
 import { parser } from "@prometheus-io/lezer-promql";
-import { readSchema, valuePaths, valuesTable } from "#start/chart-values.ts";
 import { outcomeOf, startCommand } from "#test/support/command.ts";
 import { examplesIn } from "#test/support/documents.ts";
 import {
@@ -20,6 +19,7 @@ import {
 import { startKubeApi } from "#test/support/kube-api.ts";
 import { findKubeconform } from "#test/support/kubeconform.ts";
 import { KINDS, unknownMembers, validate } from "#test/support/kubernetes-schemas.ts";
+import { readSchema, valuePaths, valuesTable } from "#tools/chart-values.ts";
 
 const ROLES = ["analytics", "api", "ingest", "panel", "processors"];
 const PORTS = { ingest: 8081, api: 8080, panel: 8082, processors: 8083, analytics: 8084 };
@@ -403,7 +403,7 @@ describe.skipIf(helm === null)("two releases beside each other", () => {
   ];
 
   test("KEDA scales each by its own lag, and the chart then sets no replicas", async () => {
-    const metrics = await Bun.file("core/metrics.ts").text();
+    const metrics = await Bun.file("core/platform/process/metrics.ts").text();
     for (const rendering of releases) {
       const all = await rendered({ ...rendering, values: MONITORED });
       const [{ spec }] = ofKind(all, "ScaledObject");

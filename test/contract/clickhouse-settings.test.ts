@@ -1,7 +1,7 @@
 /** The settings of a connection to ClickHouse: for all of its statements, and for no other connection. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { ClickHouseClient } from "@clickhouse/client";
-import { openBare, openClickhouse, settingsOf } from "#analytics/clickhouse.ts";
+import { openBare, openClickhouse, settingsOf } from "#analytics/clickhouse/clickhouse.ts";
 import { openTestClickhouse, type TestClickhouse } from "#test/support/clickhouse.ts";
 import { CLICKHOUSES } from "#test/support/servers.ts";
 

@@ -1,11 +1,11 @@
 /** The scripts that every room shares, called one at a time: locks, compare-and-swap of a field, and batched calls. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { type Redis, run, script } from "#core/redis/client/client.ts";
-import lockSource from "#core/redis/client/lock.lua" with { type: "text" };
-import probeSource from "#core/redis/client/probe.lua" with { type: "text" };
-import readSource from "#core/redis/client/read-fields.lua" with { type: "text" };
-import { runTogether } from "#core/redis/client/run-together.ts";
-import swapSource from "#core/redis/client/swap-field.lua" with { type: "text" };
+import { type Redis, run, script } from "#core/platform/redis/client.ts";
+import lockSource from "#core/platform/redis/lock.lua" with { type: "text" };
+import probeSource from "#core/platform/redis/probe.lua" with { type: "text" };
+import readSource from "#core/platform/redis/read-fields.lua" with { type: "text" };
+import { runTogether } from "#core/platform/redis/run-together.ts";
+import swapSource from "#core/platform/redis/swap-field.lua" with { type: "text" };
 import { expectExpiry } from "#test/support/expect-expiry.ts";
 import { openTestRedis } from "#test/support/servers.ts";
 

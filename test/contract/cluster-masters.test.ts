@@ -2,9 +2,9 @@
 import { expect, test } from "bun:test";
 import { type AddressInfo, createServer } from "node:net";
 import type { createCluster } from "redis";
-import { createLog } from "#core/log.ts";
-import { connectCluster, type Redis } from "#core/redis/client/client.ts";
-import { companyTag } from "#core/redis/client/keys.ts";
+import { createLog } from "#core/platform/process/log.ts";
+import { connectCluster, type Redis } from "#core/platform/redis/client.ts";
+import { companyTag } from "#core/platform/redis/keys.ts";
 import { eventually, within } from "#test/support/eventually.ts";
 import { startTestCluster } from "#test/support/redis-cluster.ts";
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import type { CodeSample } from "#core/http/openapi/code-samples.ts";
+import type { CodeSample } from "#core/platform/openapi/code-samples.ts";
 import { type Served, serve } from "#test/fuzz/serve.ts";
 import { productEnv } from "#test/support/product.ts";
 

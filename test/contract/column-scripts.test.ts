@@ -1,8 +1,8 @@
 /** The scripts that fill search columns, called one at a time: row log entries, the rows they name, bitmaps and blocks. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { binary, type Redis, run, script } from "#core/redis/client/client.ts";
-import readBlocksSource from "#core/redis/search/read-blocks.lua" with { type: "text" };
-import readColumnsSource from "#core/redis/search/read-columns.lua" with { type: "text" };
+import { binary, type Redis, run, script } from "#core/platform/redis/client.ts";
+import readBlocksSource from "#core/search/store/read-blocks.lua" with { type: "text" };
+import readColumnsSource from "#core/search/store/read-columns.lua" with { type: "text" };
 import { openTestRedis } from "#test/support/servers.ts";
 
 let redis: Redis;

@@ -1,10 +1,10 @@
 /** commit.lua, one call at a time: the seconds of statusUpdatedAt, and the counts of unmapped codes. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { type Redis, run } from "#core/redis/client/client.ts";
-import { declaredKeys } from "#core/redis/client/declared-keys.ts";
-import { indexMember } from "#core/redis/client/keys.ts";
-import { packList } from "#core/redis/client/packed-list.ts";
-import { commitScript } from "#core/redis/shipments/shipments.ts";
+import { type Redis, run } from "#core/platform/redis/client.ts";
+import { declaredKeys } from "#core/platform/redis/declared-keys.ts";
+import { indexMember } from "#core/platform/redis/keys.ts";
+import { packList } from "#core/platform/redis/packed-list.ts";
+import { commitScript } from "#core/shipments/store/shipments.ts";
 import { openTestRedis } from "#test/support/servers.ts";
 
 /** Seconds since 1970. */

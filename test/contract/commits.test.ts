@@ -1,22 +1,22 @@
 /** A call that commits many shipments does all of it for those that stand as they were read, and nothing for the others. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { binary } from "#core/redis/client/client.ts";
+import { LOGS } from "#core/platform/log/streams.ts";
+import { binary } from "#core/platform/redis/client.ts";
 import {
   companyKeys,
   indexMember,
   logCountsKey,
   shipmentPartition,
-} from "#core/redis/client/keys.ts";
-import { type Change, decodeChangeEntry } from "#core/redis/log/change-log.ts";
-import { LOGS } from "#core/redis/log/streams.ts";
-import { BYTES_PER_ROW } from "#core/redis/shipments/columns.ts";
+} from "#core/platform/redis/keys.ts";
+import { type Change, decodeChangeEntry } from "#core/shipments/store/change-log.ts";
+import { BYTES_PER_ROW } from "#core/shipments/store/columns.ts";
 import {
   type Commit,
   commitShipments,
   type HotShipment,
   readHotShipments,
   readShipments,
-} from "#core/redis/shipments/shipments.ts";
+} from "#core/shipments/store/shipments.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { testSetup } from "#test/support/setup.ts";
 import { addShipment } from "#test/support/shipments.ts";

@@ -1,10 +1,10 @@
 /** The configuration scripts, called one at a time: secrets are checked and sealed again, key users and sessions recorded. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { type Redis, run, script } from "#core/redis/client/client.ts";
-import checkSource from "#core/redis/config/check-secret.lua" with { type: "text" };
-import usersSource from "#core/redis/config/key-users.lua" with { type: "text" };
-import openSource from "#core/redis/config/open-session.lua" with { type: "text" };
-import resealSource from "#core/redis/config/reseal.lua" with { type: "text" };
+import openSource from "#core/accounts/store/open-session.lua" with { type: "text" };
+import usersSource from "#core/configuration/store/key-users.lua" with { type: "text" };
+import resealSource from "#core/configuration/store/reseal.lua" with { type: "text" };
+import { type Redis, run, script } from "#core/platform/redis/client.ts";
+import checkSource from "#core/platform/secrets/check-secret.lua" with { type: "text" };
 import { expectExpiry } from "#test/support/expect-expiry.ts";
 import { openTestRedis } from "#test/support/servers.ts";
 

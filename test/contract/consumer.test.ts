@@ -4,22 +4,27 @@
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import pino from "pino";
-import { run, script } from "#core/redis/client/client.ts";
+import { encodeLoggedEvent, splitEvents } from "#core/events/store/event-log.ts";
+import { seenBucket } from "#core/events/store/seen.ts";
+import { type LogItem, startConsumer } from "#core/platform/log/consumer.ts";
+import dropSource from "#core/platform/log/drop-consumer.lua" with { type: "text" };
+import { type LogEntry, logEntry } from "#core/platform/log/log-entry.ts";
+import {
+  acknowledge,
+  MAX_TRIES,
+  readDueRetries,
+  settleRetries,
+} from "#core/platform/log/retries.ts";
+import { ensureGroups, readLags, readWaiting, trimLog } from "#core/platform/log/streams.ts";
+import { run, script } from "#core/platform/redis/client.ts";
 import {
   CHANGE_LOGS,
   deadLetterKey,
   EVENT_LOGS,
   logCountsKey,
   retriesKey,
-} from "#core/redis/client/keys.ts";
-import { announce } from "#core/redis/client/wake.ts";
-import { type LogItem, startConsumer } from "#core/redis/log/consumer.ts";
-import dropSource from "#core/redis/log/drop-consumer.lua" with { type: "text" };
-import { encodeLoggedEvent, splitEvents } from "#core/redis/log/event-log.ts";
-import { type LogEntry, logEntry } from "#core/redis/log/log-entry.ts";
-import { acknowledge, MAX_TRIES, readDueRetries, settleRetries } from "#core/redis/log/retries.ts";
-import { seenBucket } from "#core/redis/log/seen.ts";
-import { ensureGroups, readLags, readWaiting, trimLog } from "#core/redis/log/streams.ts";
+} from "#core/platform/redis/keys.ts";
+import { announce } from "#core/platform/redis/wake.ts";
 import { event } from "#test/support/courier.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";

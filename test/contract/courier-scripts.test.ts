@@ -1,9 +1,9 @@
 /** The courier scripts, called one at a time: request rate, number conflicts and hourly counts. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { type Redis, run, script } from "#core/redis/client/client.ts";
-import rateSource from "#core/redis/intake/courier-rate.lua" with { type: "text" };
-import forgetSource from "#core/redis/intake/forget-counts.lua" with { type: "text" };
-import noteSource from "#core/redis/intake/note-conflicts.lua" with { type: "text" };
+import rateSource from "#core/events/store/courier-rate.lua" with { type: "text" };
+import forgetSource from "#core/events/store/forget-counts.lua" with { type: "text" };
+import noteSource from "#core/events/store/note-conflicts.lua" with { type: "text" };
+import { type Redis, run, script } from "#core/platform/redis/client.ts";
 import { expectExpiry } from "#test/support/expect-expiry.ts";
 import { openTestRedis } from "#test/support/servers.ts";
 

@@ -1,20 +1,20 @@
 /** What the creation of a shipment writes: ids, rows of columns, indices, exact values and the change log. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { prepareShipment } from "#core/domain/shipments/new-shipment.ts";
-import type { ShipmentInput } from "#core/domain/shipments/shipment.ts";
-import { STATUSES } from "#core/domain/statuses/status.ts";
-import { binary } from "#core/redis/client/client.ts";
+import { binary } from "#core/platform/redis/client.ts";
 import {
   companyKeys,
   companyPartition,
   indexMember,
   logCountsKey,
   PARTITIONS,
-} from "#core/redis/client/keys.ts";
-import { BYTES_PER_ROW, MANY_OF_ONE_VALUE, ROWS_PER_BLOCK } from "#core/redis/shipments/columns.ts";
-import { creationContext } from "#core/redis/shipments/create-items.ts";
-import { createShipments } from "#core/redis/shipments/create-shipments.ts";
-import { readHotShipments } from "#core/redis/shipments/shipments.ts";
+} from "#core/platform/redis/keys.ts";
+import { prepareShipment } from "#core/shipments/rules/new-shipment.ts";
+import type { ShipmentInput } from "#core/shipments/rules/shipment.ts";
+import { BYTES_PER_ROW, MANY_OF_ONE_VALUE, ROWS_PER_BLOCK } from "#core/shipments/store/columns.ts";
+import { creationContext } from "#core/shipments/store/create-items.ts";
+import { createShipments } from "#core/shipments/store/create-shipments.ts";
+import { readHotShipments } from "#core/shipments/store/shipments.ts";
+import { STATUSES } from "#core/statuses/rules/status.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { testSetup } from "#test/support/setup.ts";
 

@@ -1,12 +1,12 @@
 /** Creating shipments from several processes at once: ids, ranks in the index and rows of search agree whoever is faster. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { ShipmentInput } from "#core/domain/shipments/shipment.ts";
-import { connectRedis, type Redis } from "#core/redis/client/client.ts";
-import { companyKeys, companyPartition, PARTITIONS } from "#core/redis/client/keys.ts";
-import { searchShipments } from "#core/redis/search/search.ts";
-import { BYTES_PER_ROW, ROWS_PER_BLOCK } from "#core/redis/shipments/columns.ts";
-import { createItems } from "#core/redis/shipments/create-items.ts";
-import { readHotShipments } from "#core/redis/shipments/shipments.ts";
+import { connectRedis, type Redis } from "#core/platform/redis/client.ts";
+import { companyKeys, companyPartition, PARTITIONS } from "#core/platform/redis/keys.ts";
+import { searchShipments } from "#core/search/store/search.ts";
+import type { ShipmentInput } from "#core/shipments/rules/shipment.ts";
+import { BYTES_PER_ROW, ROWS_PER_BLOCK } from "#core/shipments/store/columns.ts";
+import { createItems } from "#core/shipments/store/create-items.ts";
+import { readHotShipments } from "#core/shipments/store/shipments.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { startTestRedis } from "#test/support/servers.ts";
 import { testSetup } from "#test/support/setup.ts";

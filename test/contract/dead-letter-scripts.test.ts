@@ -1,10 +1,10 @@
 /** The dead letter scripts, called one at a time: dead letters are redriven, discarded or replaced. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { type Redis, run, script } from "#core/redis/client/client.ts";
-import discardSource from "#core/redis/log/discard.lua" with { type: "text" };
-import redriveSource from "#core/redis/log/redrive.lua" with { type: "text" };
-import replaceLetterSource from "#core/redis/log/replace-letter.lua" with { type: "text" };
-import replaceRetrySource from "#core/redis/log/replace-retry.lua" with { type: "text" };
+import discardSource from "#core/platform/log/discard.lua" with { type: "text" };
+import redriveSource from "#core/platform/log/redrive.lua" with { type: "text" };
+import replaceLetterSource from "#core/platform/log/replace-letter.lua" with { type: "text" };
+import replaceRetrySource from "#core/platform/log/replace-retry.lua" with { type: "text" };
+import { type Redis, run, script } from "#core/platform/redis/client.ts";
 import { openTestRedis } from "#test/support/servers.ts";
 
 const NOW_MS = 1_800_000_000_000;

@@ -1,27 +1,27 @@
 /** Dead letters: listed in pages, driven again for their own group alone (setup-file.md, "The panel's HTTP API"). */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { registry } from "#core/metrics.ts";
+import {
+  type Consumer,
+  type Handler,
+  type LogItem,
+  startConsumer,
+} from "#core/platform/log/consumer.ts";
+import { redriveAllDeadLetters } from "#core/platform/log/dead-letters.ts";
+import {
+  DEAD_LETTERS_PER_LOG,
+  MAX_TRIES,
+  type Retry,
+  settleRetries,
+} from "#core/platform/log/retries.ts";
+import { readLags } from "#core/platform/log/streams.ts";
+import { registry } from "#core/platform/process/metrics.ts";
 import {
   CHANGE_LOGS,
   deadLetterKey,
   EVENT_LOGS,
   retriesKey,
   retryAgesKey,
-} from "#core/redis/client/keys.ts";
-import {
-  type Consumer,
-  type Handler,
-  type LogItem,
-  startConsumer,
-} from "#core/redis/log/consumer.ts";
-import { redriveAllDeadLetters } from "#core/redis/log/dead-letters.ts";
-import {
-  DEAD_LETTERS_PER_LOG,
-  MAX_TRIES,
-  type Retry,
-  settleRetries,
-} from "#core/redis/log/retries.ts";
-import { readLags } from "#core/redis/log/streams.ts";
+} from "#core/platform/redis/keys.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { openTestPanel, type TestPanel } from "#test/support/panel.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";

@@ -1,12 +1,12 @@
 /** The settings doctor examines every node of a cluster (docs/operations.md, "Changes and settings"). */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createClient } from "redis";
-import { createLog } from "#core/log.ts";
-import { connectCluster, type Redis } from "#core/redis/client/client.ts";
-import { readNodes } from "#core/redis/nodes/cluster-nodes.ts";
-import { parseSlotStats, slotsOfTags } from "#core/redis/nodes/partition-load.ts";
-import { REDIS_CODES_OF_CLUSTERS } from "#core/redis-doctor.ts";
-import { examineStores } from "#core/store-doctor.ts";
+import { REDIS_CODES_OF_CLUSTERS } from "#core/doctor/redis-doctor.ts";
+import { examineStores } from "#core/doctor/store-doctor.ts";
+import { parseSlotStats, slotsOfTags } from "#core/placement/store/partition-load.ts";
+import { createLog } from "#core/platform/process/log.ts";
+import { connectCluster, type Redis } from "#core/platform/redis/client.ts";
+import { readNodes } from "#core/platform/redis/nodes/cluster-nodes.ts";
 import { outcomeOf, startCommand } from "#test/support/command.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { startTestCluster, type TestCluster } from "#test/support/redis-cluster.ts";
@@ -116,7 +116,7 @@ test("min-replicas-to-write may be set where writes are meant to be refused with
 test("`bun run doctor store` examines all nodes, and its status tells that one deviates", async () => {
   const [{ port, place } = { port: 0, place: "" }] = await nodesOf(false);
   const env = { REDIS_CLUSTER_URLS: cluster.urls, REDIS_WAIT_REPLICAS: "1" };
-  const run = () => outcomeOf(startCommand(["bun", "start/doctor/main.ts", "store"], env));
+  const run = () => outcomeOf(startCommand(["bun", "cli/doctor/main.ts", "store"], env));
   await tell(port, "CONFIG", "SET", "appendonly", "no");
   const { status, output } = await run();
   await tell(port, "CONFIG", "SET", "appendonly", "yes");

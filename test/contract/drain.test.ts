@@ -16,7 +16,7 @@ import { testSetup } from "#test/support/setup.ts";
 
 /** Longer than any test may take: only a signal ends it. */
 const FOR_EVER = "600";
-/** `SAME_SIGNAL_MS` of core/end-on-signal.ts, and room. */
+/** `SAME_SIGNAL_MS` of core/runtime/end-on-signal.ts, and room. */
 const NO_COPY_MS = 600;
 const TEST_LIMIT_MS = 300_000;
 

@@ -18,23 +18,23 @@ import {
 } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { tryLock } from "#core/file-lock.ts";
-import { createLog, type Log } from "#core/log.ts";
-import { connectRedis, type Redis } from "#core/redis/client/client.ts";
-import { type EmbeddedRedis, startEmbeddedRedis } from "#core/redis/client/embedded.ts";
+import { tryLock } from "#core/platform/process/file-lock.ts";
+import { createLog, type Log } from "#core/platform/process/log.ts";
+import { connectRedis, type Redis } from "#core/platform/redis/client.ts";
+import { type EmbeddedRedis, startEmbeddedRedis } from "#core/platform/redis/embedded/embedded.ts";
 import {
   identityOf,
   preparePrivateFolder,
   SOCKET_PATH_BYTES,
-} from "#core/redis/client/embedded-folder.ts";
-import { serversOf } from "#core/redis/client/embedded-server.ts";
+} from "#core/platform/redis/embedded/embedded-folder.ts";
+import { serversOf } from "#core/platform/redis/embedded/embedded-server.ts";
 import { eventually } from "#test/support/eventually.ts";
 
 const log = createLog("silent");
 /** A starter that is killed leaves its server behind. */
 const STARTER = `
-  import { createLog } from "#core/log.ts";
-  import { startEmbeddedRedis } from "#core/redis/client/embedded.ts";
+  import { createLog } from "#core/platform/process/log.ts";
+  import { startEmbeddedRedis } from "#core/platform/redis/embedded/embedded.ts";
   const server = await startEmbeddedRedis(process.argv[1], createLog("silent"));
   process.stdout.write(server.address + "\\n");
   process.on("SIGTERM", () => void server.stop().then(() => process.exit(0)));

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createLog } from "#core/log.ts";
-import { connectRedis, type Redis } from "#core/redis/client/client.ts";
-import { type EmbeddedRedis, startEmbeddedRedis } from "#core/redis/client/embedded.ts";
+import { createLog } from "#core/platform/process/log.ts";
+import { connectRedis, type Redis } from "#core/platform/redis/client.ts";
+import { type EmbeddedRedis, startEmbeddedRedis } from "#core/platform/redis/embedded/embedded.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { CUT_TORN_END } from "#test/support/redis-server.ts";
 

@@ -6,18 +6,18 @@ import { chmod, mkdtemp, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createClient, createCluster } from "redis";
-import { type Config, readConfig } from "#core/config.ts";
-import { createLog } from "#core/log.ts";
-import { openSecrets } from "#core/open-secrets.ts";
-import { isFileRewriteMarked } from "#core/redis/client/file-rewrite.ts";
-import { FILE_REWRITE_KEY, KEY_USERS_KEY, KEYRING_KEY } from "#core/redis/client/keys.ts";
-import { secretsInForce } from "#core/redis/config/courier-access.ts";
-import { allEntities, readEntity, saveEntity } from "#core/redis/config/entities.ts";
-import { rotateEndpointSecret } from "#core/redis/webhooks/endpoints.ts";
-import { reencrypt } from "#core/reencrypt.ts";
-import { applySetupFile, openRuntime, openStore, type Runtime } from "#core/runtime.ts";
-import { createVault, firstMacKey, type Vault } from "#core/secrets.ts";
-import { issueAccess, revokeAccess, viewAccess } from "#panel/courier-access.ts";
+import { secretsInForce } from "#core/configuration/store/courier-access.ts";
+import { allEntities, readEntity, saveEntity } from "#core/configuration/store/entities.ts";
+import { type Config, readConfig } from "#core/platform/environment/config.ts";
+import { createLog } from "#core/platform/process/log.ts";
+import { isFileRewriteMarked } from "#core/platform/redis/embedded/file-rewrite.ts";
+import { FILE_REWRITE_KEY, KEY_USERS_KEY, KEYRING_KEY } from "#core/platform/redis/keys.ts";
+import { createVault, firstMacKey, type Vault } from "#core/platform/secrets/secrets.ts";
+import { openSecrets } from "#core/runtime/open-secrets.ts";
+import { reencrypt } from "#core/runtime/reencrypt.ts";
+import { applySetupFile, openRuntime, openStore, type Runtime } from "#core/runtime/runtime.ts";
+import { rotateEndpointSecret } from "#core/webhooks/store/endpoints.ts";
+import { issueAccess, revokeAccess, viewAccess } from "#panel/server/couriers/courier-access.ts";
 import { outcomeOf, startCommand } from "#test/support/command.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { freePort } from "#test/support/free-port.ts";
@@ -421,27 +421,30 @@ describe("the programs, on an embedded store", () => {
   test("a wrong key is one line and status 1, and bun run reencrypt says when the previous key can be removed", async () => {
     const file = join(folder, "setup.json");
     await writeFile(file, JSON.stringify(setupWithWebhook()));
-    expect((await run("start/setup/main.ts", env(OLD), file)).status).toBe(0);
+    expect((await run("cli/setup/main.ts", env(OLD), file)).status).toBe(0);
 
-    for (const [program, ...args] of [["start/main.ts", "--quiet"], ["ingest/main.ts"]] as const) {
+    for (const [program, ...args] of [
+      ["cli/start/main.ts", "--quiet"],
+      ["ingest/main.ts"],
+    ] as const) {
       const { errors, status } = await run(program, env(THIRD), ...args);
       expect([program, status]).toEqual([program, 1]);
       expect(errors.trim().split("\n")).toHaveLength(1);
       expect(errors).toStartWith(WRONG);
     }
-    const usage = await run("start/reencrypt/main.ts", env(NEW));
+    const usage = await run("cli/reencrypt/main.ts", env(NEW));
     expect(usage.status).toBe(1);
     expect(usage.errors).toStartWith("usage: ");
 
-    const done = await run("start/reencrypt/main.ts", env(NEW, OLD));
+    const done = await run("cli/reencrypt/main.ts", env(NEW, OLD));
     expect([done.status, done.errors]).toEqual([0, ""]);
     expect(done.output).toMatch(
       /^\d+ secrets? re-encrypted; ENCRYPTION_KEY_PREVIOUS can be removed/,
     );
-    const again = await run("start/reencrypt/main.ts", env(NEW, OLD));
+    const again = await run("cli/reencrypt/main.ts", env(NEW, OLD));
     expect(again.output).toStartWith("0 secrets");
-    expect((await run("start/setup/main.ts", env(NEW), file)).output).toEndWith(": 0 written\n");
-    expect((await run("start/setup/main.ts", env(OLD), file)).errors).toStartWith(REPLACED);
+    expect((await run("cli/setup/main.ts", env(NEW), file)).output).toEndWith(": 0 written\n");
+    expect((await run("cli/setup/main.ts", env(OLD), file)).errors).toStartWith(REPLACED);
   }, 300_000);
 });
 
@@ -495,7 +498,7 @@ describe("the programs, on a Redis server", () => {
     const file = join(folder, "setup.json");
     const more = [...(setup.couriers ?? []), ...couriers];
     await writeFile(file, JSON.stringify({ ...setup, couriers: more }));
-    const applied = startCommand(["bun", "start/setup/main.ts", file], envOf("one", OLD));
+    const applied = startCommand(["bun", "cli/setup/main.ts", file], envOf("one", OLD));
     expect(await outcomeOf(applied)).toMatchObject({ status: 0 });
 
     const client = await connect();
@@ -507,7 +510,7 @@ describe("the programs, on a Redis server", () => {
       const sealed = texts.flatMap((text) => JSON.parse(text ?? "[]") as string[]);
       return sealed.filter((one) => vault.isCurrent(one)).length;
     };
-    const command = ["bun", "start/reencrypt/main.ts"];
+    const command = ["bun", "cli/reencrypt/main.ts"];
     // Slow enough to be killed in time.
     const slow = await startRedisProxy({ port: Number(new URL(REDIS_URL).port) });
     slow.delay(5);
@@ -534,7 +537,7 @@ describe("the programs, on a Redis server", () => {
     const first = { ...envOf("first", NEW), JWT_SECRET: "jwt-secret-of-the-first", PANEL_TOKEN };
     const file = join(folder, "empty.json");
     await writeFile(file, "{}");
-    const applied = startCommand(["bun", "start/setup/main.ts", file], first);
+    const applied = startCommand(["bun", "cli/setup/main.ts", file], first);
     expect(await outcomeOf(applied)).toMatchObject({ status: 0 });
     const second = envOf("second", NEW);
     for (const [program, env, lacks] of [

@@ -3,23 +3,23 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { CourierEvent } from "#core/domain/courier-events/event.ts";
-import type { Redis } from "#core/redis/client/client.ts";
-import { isFileRewriteMarked } from "#core/redis/client/file-rewrite.ts";
+import type { CourierEvent } from "#core/events/rules/event.ts";
+import { encodeLoggedEvent } from "#core/events/store/event-log.ts";
+import { seenBucket } from "#core/events/store/seen.ts";
+import { putOrders } from "#core/merchants/store/orders.ts";
+import { answerRelease, claimRelease } from "#core/merchants/store/stock-releases.ts";
+import { listDeadLetters, redriveAllDeadLetters } from "#core/platform/log/dead-letters.ts";
+import type { Redis } from "#core/platform/redis/client.ts";
+import { isFileRewriteMarked } from "#core/platform/redis/embedded/file-rewrite.ts";
 import {
   deadLetterKey,
   EVENT_LOGS,
   FILE_REWRITE_KEY,
   retriesKey,
   retryAgesKey,
-} from "#core/redis/client/keys.ts";
-import { listDeadLetters, redriveAllDeadLetters } from "#core/redis/log/dead-letters.ts";
-import { encodeLoggedEvent } from "#core/redis/log/event-log.ts";
-import { seenBucket } from "#core/redis/log/seen.ts";
-import { putOrders } from "#core/redis/merchant/orders.ts";
-import { answerRelease, claimRelease } from "#core/redis/merchant/stock-releases.ts";
-import { readHistory, readShipments } from "#core/redis/shipments/shipments.ts";
-import type { Running } from "#core/runtime.ts";
+} from "#core/platform/redis/keys.ts";
+import type { Running } from "#core/runtime/runtime.ts";
+import { readHistory, readShipments } from "#core/shipments/store/shipments.ts";
 import { startPanel } from "#panel/main.ts";
 import { startProcessors } from "#processors/main.ts";
 import { makeAccount, type TestAccount } from "#test/support/accounts.ts";

@@ -3,16 +3,16 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createLog } from "#core/log.ts";
-import { connectRedis, type Redis } from "#core/redis/client/client.ts";
-import { type EmbeddedRedis, startEmbeddedRedis } from "#core/redis/client/embedded.ts";
+import { createLog } from "#core/platform/process/log.ts";
+import { connectRedis, type Redis } from "#core/platform/redis/client.ts";
+import { type EmbeddedRedis, startEmbeddedRedis } from "#core/platform/redis/embedded/embedded.ts";
 import {
   erasing,
   isFileRewriteMarked,
   openFileRewrites,
   REWRITE_AFTER_MS,
-} from "#core/redis/client/file-rewrite.ts";
-import { FILE_REWRITE_KEY } from "#core/redis/client/keys.ts";
+} from "#core/platform/redis/embedded/file-rewrite.ts";
+import { FILE_REWRITE_KEY } from "#core/platform/redis/keys.ts";
 import { eventually } from "#test/support/eventually.ts";
 
 const SECRET = "Via Segreta 77, Mario Rossi";

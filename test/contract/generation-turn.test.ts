@@ -1,15 +1,15 @@
 /** Processes whose clocks differ by up to a day know each other's eventIds while one generation of them follows the other. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { connectRedis, type Redis } from "#core/redis/client/client.ts";
-import { SYSTEM_KEY } from "#core/redis/client/keys.ts";
-import { type ClaimOutcome, claimEvents, rememberEvents } from "#core/redis/log/event-log.ts";
+import { type ClaimOutcome, claimEvents, rememberEvents } from "#core/events/store/event-log.ts";
 import {
   CLOCK_SKEW_MS,
   GENERATION_DAYS,
   generationOf,
   seenBucket,
   seenLayout,
-} from "#core/redis/log/seen.ts";
+} from "#core/events/store/seen.ts";
+import { connectRedis, type Redis } from "#core/platform/redis/client.ts";
+import { SYSTEM_KEY } from "#core/platform/redis/keys.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { startTestRedis } from "#test/support/servers.ts";
 import { testSetup } from "#test/support/setup.ts";

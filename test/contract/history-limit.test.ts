@@ -1,16 +1,16 @@
 /** A shipment's history has a limit, its state has none: what happens at 1,000 facts and past them. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { CourierEvent } from "#core/domain/courier-events/event.ts";
-import { HISTORY_LIMIT } from "#core/domain/shipments/history-limit.ts";
-import { refold } from "#core/domain/shipments/refold.ts";
-import { CHANGE_LOGS, companyKeys, shipmentPartition } from "#core/redis/client/keys.ts";
-import { decodeChangeEntry, splitChanges } from "#core/redis/log/change-log.ts";
-import type { LogItem } from "#core/redis/log/consumer.ts";
-import { encodeLoggedEvent } from "#core/redis/log/event-log.ts";
-import { seenBucket } from "#core/redis/log/seen.ts";
-import { readHistory, readHotShipments } from "#core/redis/shipments/shipments.ts";
-import { readLedger } from "#core/redis/webhooks/ledger.ts";
-import { trackHandler } from "#processors/track.ts";
+import type { CourierEvent } from "#core/events/rules/event.ts";
+import { encodeLoggedEvent } from "#core/events/store/event-log.ts";
+import { seenBucket } from "#core/events/store/seen.ts";
+import type { LogItem } from "#core/platform/log/consumer.ts";
+import { CHANGE_LOGS, companyKeys, shipmentPartition } from "#core/platform/redis/keys.ts";
+import { HISTORY_LIMIT } from "#core/shipments/rules/history-limit.ts";
+import { refold } from "#core/shipments/rules/refold.ts";
+import { decodeChangeEntry, splitChanges } from "#core/shipments/store/change-log.ts";
+import { readHistory, readHotShipments } from "#core/shipments/store/shipments.ts";
+import { readLedger } from "#core/webhooks/store/deliveries/ledger.ts";
+import { trackHandler } from "#processors/track/track.ts";
 import { openTestApi, type TestApi } from "#test/support/api.ts";
 import { testSetup } from "#test/support/setup.ts";
 import { addShipment } from "#test/support/shipments.ts";

@@ -1,8 +1,8 @@
 /** The idempotency key scripts, called one at a time: requests begin, are repeated and end. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { type Redis, run, script } from "#core/redis/client/client.ts";
-import beginSource from "#core/redis/merchant/begin-request.lua" with { type: "text" };
-import endSource from "#core/redis/merchant/end-request.lua" with { type: "text" };
+import beginSource from "#core/merchants/store/begin-request.lua" with { type: "text" };
+import endSource from "#core/merchants/store/end-request.lua" with { type: "text" };
+import { type Redis, run, script } from "#core/platform/redis/client.ts";
 import { expectExpiry } from "#test/support/expect-expiry.ts";
 import { openTestRedis } from "#test/support/servers.ts";
 

@@ -8,11 +8,11 @@ import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rm, stat } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Ajv2019 from "ajv/dist/2019";
-import { linksOf, sitePages } from "#start/docs/pages.ts";
-import { builtManifest } from "#start/image/built-manifest.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { freePort } from "#test/support/free-port.ts";
 import { startTestClickhouse } from "#test/support/servers.ts";
+import { linksOf, sitePages } from "#tools/docs/pages.ts";
+import { builtManifest } from "#tools/image/built-manifest.ts";
 
 const MB = 1_000_000;
 const IMAGE_LIMIT_MB = 250;
@@ -47,7 +47,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "waybill-image-"));
   await chmod(folder, 0o755);
   app = join(folder, "app");
-  await output([process.execPath, "start/image/main.ts", app]);
+  await output([process.execPath, "tools/image/main.ts", app]);
   bun = join(folder, "bun");
   await copyFile(process.execPath, bun);
 });
@@ -74,7 +74,7 @@ describe("the image", () => {
 
   test("is built by the Dockerfile from this folder, and runs as a user without rights", async () => {
     const text = await Bun.file("Dockerfile").text();
-    expect(text).toContain('RUN node_modules/.bin/bun start/image/main.ts /image "$COMMIT"\n');
+    expect(text).toContain('RUN node_modules/.bin/bun tools/image/main.ts /image "$COMMIT"\n');
     expect(text).toContain("COPY --from=build /image /app\n");
     expect(text).toMatch(/^USER [1-9]\d+:[1-9]\d+$/m);
     expect(text.match(/^FROM .*$/gm)?.at(-1)).toMatch(/-slim$/);
@@ -104,7 +104,7 @@ describe("the image", () => {
     const named = JSON.parse(await builtManifest("0123456789abcdef"));
     expect(named).toMatchObject({ version, gitHead: "0123456789abcdef" });
     const script =
-      'import { COMMIT, VERSION } from "./core/version.ts"; console.log(VERSION, COMMIT);';
+      'import { COMMIT, VERSION } from "./core/platform/process/version.ts"; console.log(VERSION, COMMIT);';
     const said = (await output([process.execPath, "-e", script], app)).trim();
     expect(said).toBe(`${version} ${built.gitHead ?? null}`);
   });
@@ -171,7 +171,7 @@ describe("the image", () => {
         async () => {
           const checks = started.map(
             ({ port }) =>
-              Bun.spawn([bun, "start/healthy/main.ts", String(port)], { cwd: app }).exited,
+              Bun.spawn([bun, "cli/healthy/main.ts", String(port)], { cwd: app }).exited,
           );
           return (await Promise.all(checks)).every((status) => status === 0);
         },

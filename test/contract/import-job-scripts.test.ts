@@ -1,9 +1,9 @@
 /** The import job scripts, called one at a time: a chunk, a job and its callback are finished. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { type Redis, run, script } from "#core/redis/client/client.ts";
-import finishChunkSource from "#core/redis/merchant/finish-chunk.lua" with { type: "text" };
-import finishJobSource from "#core/redis/merchant/finish-job.lua" with { type: "text" };
-import noteCallbackSource from "#core/redis/merchant/note-callback.lua" with { type: "text" };
+import finishChunkSource from "#core/merchants/store/jobs/finish-chunk.lua" with { type: "text" };
+import finishJobSource from "#core/merchants/store/jobs/finish-job.lua" with { type: "text" };
+import noteCallbackSource from "#core/merchants/store/note-callback.lua" with { type: "text" };
+import { type Redis, run, script } from "#core/platform/redis/client.ts";
 import { expectExpiry } from "#test/support/expect-expiry.ts";
 import { openTestRedis } from "#test/support/servers.ts";
 

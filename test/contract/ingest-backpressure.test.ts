@@ -1,14 +1,14 @@
 /** Backpressure, a store that goes away, messages that fail half-way, and several ingest processes (document 2, Errors). */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { createLog } from "#core/log.ts";
-import { connectRedis } from "#core/redis/client/client.ts";
-import { CHANGE_LOGS, EVENT_LOGS, logCountsKey, PARTITIONS } from "#core/redis/client/keys.ts";
-import { createLive } from "#core/redis/config/live.ts";
-import { decodeLoggedEvent, splitEvents } from "#core/redis/log/event-log.ts";
-import { seenBucket } from "#core/redis/log/seen.ts";
-import { trimLog } from "#core/redis/log/streams.ts";
-import { readLedger, readQueueDepths } from "#core/redis/webhooks/ledger.ts";
-import { applySetupFile, type Running } from "#core/runtime.ts";
+import { createLive } from "#core/configuration/store/live.ts";
+import { decodeLoggedEvent, splitEvents } from "#core/events/store/event-log.ts";
+import { seenBucket } from "#core/events/store/seen.ts";
+import { trimLog } from "#core/platform/log/streams.ts";
+import { createLog } from "#core/platform/process/log.ts";
+import { connectRedis } from "#core/platform/redis/client.ts";
+import { CHANGE_LOGS, EVENT_LOGS, logCountsKey, PARTITIONS } from "#core/platform/redis/keys.ts";
+import { applySetupFile, type Running } from "#core/runtime/runtime.ts";
+import { readLedger, readQueueDepths } from "#core/webhooks/store/deliveries/ledger.ts";
 import { startIngest } from "#ingest/main.ts";
 import { event, push } from "#test/support/courier.ts";
 import { eventually } from "#test/support/eventually.ts";

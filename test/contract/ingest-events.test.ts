@@ -1,11 +1,11 @@
 /** Document 2: fields of an event and the outcome of each. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { checkTime } from "#core/domain/courier-events/check-time.ts";
-import { advanceClock } from "#core/redis/config/live.ts";
-import { PARKED_PER_REFERENCE } from "#core/redis/intake/parked.ts";
-import { bucketKeys, seenBucket, seenLayout } from "#core/redis/log/seen.ts";
-import { readLedger } from "#core/redis/webhooks/ledger.ts";
-import type { Running } from "#core/runtime.ts";
+import { advanceClock } from "#core/configuration/store/live.ts";
+import { checkTime } from "#core/events/rules/check-time.ts";
+import { PARKED_PER_REFERENCE } from "#core/events/store/parked.ts";
+import { bucketKeys, seenBucket, seenLayout } from "#core/events/store/seen.ts";
+import type { Running } from "#core/runtime/runtime.ts";
+import { readLedger } from "#core/webhooks/store/deliveries/ledger.ts";
 import { startIngest } from "#ingest/main.ts";
 import { event, push } from "#test/support/courier.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { Running } from "#core/runtime.ts";
+import type { Running } from "#core/runtime/runtime.ts";
 import { startIngest } from "#ingest/main.ts";
 import { type PushResult, pushBytes } from "#test/support/courier.ts";
 import { RUN_MS, startMeasuring } from "#test/support/measured.ts";

@@ -2,11 +2,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import pino from "pino";
-import { BODY_LIMIT_BYTES } from "#core/domain/courier-events/event.ts";
-import type { Running } from "#core/runtime.ts";
+import { BODY_LIMIT_BYTES } from "#core/events/rules/event.ts";
+import type { Running } from "#core/runtime/runtime.ts";
 import { UNKNOWN_CALLER_RATE } from "#ingest/authenticate.ts";
 import { startIngest } from "#ingest/main.ts";
-import { isJsonType, MESSAGE_TIME_LIMIT_MS, timeLimitMs } from "#ingest/read-body.ts";
+import { isJsonType, MESSAGE_TIME_LIMIT_MS, timeLimitMs } from "#ingest/messages/read-body.ts";
 import { event, push } from "#test/support/courier.ts";
 import { openRawConnection, type RawAnswer, rawRequest } from "#test/support/raw-http.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";

@@ -1,9 +1,9 @@
 /** JSON tricks (document 2, "Endpoints" and "Errors"): what is refused, what makes one event INVALID, what is accepted. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { NESTING_LIMIT } from "#core/http/strict-json.ts";
-import type { Running } from "#core/runtime.ts";
+import { NESTING_LIMIT } from "#core/platform/http/body/strict-json.ts";
+import type { Running } from "#core/runtime/runtime.ts";
 import { startIngest } from "#ingest/main.ts";
-import { MEMBERS_EXAMINED } from "#ingest/read-event-by-event.ts";
+import { MEMBERS_EXAMINED } from "#ingest/messages/read-event-by-event.ts";
 import { event, pushBytes } from "#test/support/courier.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { testSetup } from "#test/support/setup.ts";

@@ -1,14 +1,7 @@
 /** What ingest remembers and for how long: eventIds over generations, set-aside events within bounds (document 2, Limits). */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { minimalEvent } from "#core/domain/courier-events/fact.ts";
-import {
-  PARTITIONS,
-  parkedCountsKey,
-  parkedDueKey,
-  type Reference,
-  trackingReference,
-} from "#core/redis/client/keys.ts";
-import { advanceClock } from "#core/redis/config/live.ts";
+import { advanceClock } from "#core/configuration/store/live.ts";
+import { minimalEvent } from "#core/events/rules/fact.ts";
 import {
   dropParked,
   expireParked,
@@ -21,9 +14,16 @@ import {
   parkEvents,
   REFERENCES_PER_CALL,
   readParked,
-} from "#core/redis/intake/parked.ts";
-import { bucketKeys, GENERATION_DAYS, seenBucket, seenLayout } from "#core/redis/log/seen.ts";
-import type { Running } from "#core/runtime.ts";
+} from "#core/events/store/parked.ts";
+import { bucketKeys, GENERATION_DAYS, seenBucket, seenLayout } from "#core/events/store/seen.ts";
+import {
+  PARTITIONS,
+  parkedCountsKey,
+  parkedDueKey,
+  type Reference,
+  trackingReference,
+} from "#core/platform/redis/keys.ts";
+import type { Running } from "#core/runtime/runtime.ts";
 import { startIngest } from "#ingest/main.ts";
 import { event, push } from "#test/support/courier.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";

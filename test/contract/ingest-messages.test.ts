@@ -1,11 +1,11 @@
 /** Document 2: authentication, body, envelope and limits of a message. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { gzipSync } from "node:zlib";
-import { BODY_LIMIT_BYTES } from "#core/domain/courier-events/event.ts";
-import { sign } from "#core/domain/webhooks/signature.ts";
-import { advanceClock } from "#core/redis/config/live.ts";
-import { applySetup } from "#core/redis/setup/apply-setup.ts";
-import { applySetupFile, type Running } from "#core/runtime.ts";
+import { advanceClock } from "#core/configuration/store/live.ts";
+import { BODY_LIMIT_BYTES } from "#core/events/rules/event.ts";
+import { applySetupFile, type Running } from "#core/runtime/runtime.ts";
+import { applySetup } from "#core/setup/store/apply-setup.ts";
+import { sign } from "#core/webhooks/rules/signature.ts";
 import { startIngest } from "#ingest/main.ts";
 import { event, push, pushBytes } from "#test/support/courier.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";

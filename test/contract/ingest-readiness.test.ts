@@ -1,9 +1,9 @@
 /** Design, "Part of the store away is part of the service away": what ingest says of itself, and whom it serves. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { courierRateKey } from "#core/redis/client/keys.ts";
-import type { Running } from "#core/runtime.ts";
-import { openIntake } from "#ingest/intake.ts";
+import { courierRateKey } from "#core/platform/redis/keys.ts";
+import type { Running } from "#core/runtime/runtime.ts";
 import { startIngest } from "#ingest/main.ts";
+import { openIntake } from "#ingest/messages/intake.ts";
 import { reasonNotReady } from "#ingest/readiness.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { request } from "#test/support/merchant.ts";

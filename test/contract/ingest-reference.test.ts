@@ -5,17 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { createConfig, lintFromString } from "@redocly/openapi-core";
-import {
-  CourierEvent,
-  checkEnvelope,
-  checkEvent,
-  Envelope,
-} from "#core/domain/courier-events/event.ts";
-import { FAULT_CODES } from "#core/domain/schema/fault.ts";
-import { sign, verifySignature } from "#core/domain/webhooks/signature.ts";
-import { errorsOf } from "#core/error-catalogue.ts";
-import { registry } from "#core/metrics.ts";
-import type { Running } from "#core/runtime.ts";
+import { CourierEvent, checkEnvelope, checkEvent, Envelope } from "#core/events/rules/event.ts";
+import { errorsOf } from "#core/platform/errors/error-catalogue.ts";
+import { registry } from "#core/platform/process/metrics.ts";
+import { FAULT_CODES } from "#core/platform/schema/fault.ts";
+import type { Running } from "#core/runtime/runtime.ts";
+import { sign, verifySignature } from "#core/webhooks/rules/signature.ts";
 import { createIngestApp } from "#ingest/app.ts";
 import { startIngest } from "#ingest/main.ts";
 import { COURIER_API } from "#ingest/openapi.ts";
@@ -58,12 +53,12 @@ const PROBLEM_CODES = errorsOf("courier");
 describe("lists of codes are complete", () => {
   test("every fault code that the source can give is listed, and none besides", async () => {
     const names = [
-      "schema/fault",
-      "schema/ill-formed-text",
-      "courier-events/event",
-      "courier-events/check-time",
+      "platform/schema/fault",
+      "platform/schema/ill-formed-text",
+      "events/rules/event",
+      "events/rules/check-time",
     ];
-    const sources = names.map((name) => `core/domain/${name}.ts`);
+    const sources = names.map((name) => `core/${name}.ts`);
     const text = (await Promise.all(sources.map((path) => read(path)))).join("\n");
     const given = [...text.matchAll(/code: "([A-Z_]+)"/g)].map(([, code]) => code);
     expect(new Set(given)).toEqual(new Set(Object.keys(FAULT_CODES)));

@@ -1,17 +1,17 @@
 /** Invariant 10: the ledger balances. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { deadLetterKey, EVENT_LOGS, webhookKeys } from "#core/redis/client/keys.ts";
-import { advanceClock } from "#core/redis/config/live.ts";
-import { type Consumer, startConsumer } from "#core/redis/log/consumer.ts";
-import { encodeLoggedEvent } from "#core/redis/log/event-log.ts";
-import { GENERATION_DAYS, seenBucket } from "#core/redis/log/seen.ts";
-import { readLags } from "#core/redis/log/streams.ts";
-import { readHistory } from "#core/redis/shipments/shipments.ts";
-import { endpointPartition } from "#core/redis/webhooks/endpoints.ts";
-import { readBalance } from "#core/redis/webhooks/ledger.ts";
-import type { Running } from "#core/runtime.ts";
+import { advanceClock } from "#core/configuration/store/live.ts";
+import { encodeLoggedEvent } from "#core/events/store/event-log.ts";
+import { GENERATION_DAYS, seenBucket } from "#core/events/store/seen.ts";
+import { type Consumer, startConsumer } from "#core/platform/log/consumer.ts";
+import { readLags } from "#core/platform/log/streams.ts";
+import { deadLetterKey, EVENT_LOGS, webhookKeys } from "#core/platform/redis/keys.ts";
+import type { Running } from "#core/runtime/runtime.ts";
+import { readHistory } from "#core/shipments/store/shipments.ts";
+import { readBalance } from "#core/webhooks/store/deliveries/ledger.ts";
+import { endpointPartition } from "#core/webhooks/store/endpoints.ts";
 import { startIngest } from "#ingest/main.ts";
-import { trackHandler } from "#processors/track.ts";
+import { trackHandler } from "#processors/track/track.ts";
 import { decideHandler } from "#processors/webhooks/decide.ts";
 import { event, push } from "#test/support/courier.ts";
 import { eventually } from "#test/support/eventually.ts";

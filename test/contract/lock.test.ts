@@ -1,7 +1,15 @@
 /** Locks: one holder at a time, who never releases another's and notices before it writes that its lease has ended. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
-import { createLog } from "#core/log.ts";
-import { connectRedis, type Redis } from "#core/redis/client/client.ts";
+import {
+  bumpVersion,
+  readEntity,
+  removeEntity,
+  saveEntity,
+} from "#core/configuration/store/entities.ts";
+import { underSetupLock } from "#core/configuration/store/setup-lock.ts";
+import { lockConfirmation } from "#core/merchants/store/labels.ts";
+import { createLog } from "#core/platform/process/log.ts";
+import { connectRedis, type Redis } from "#core/platform/redis/client.ts";
 import {
   companyKeys,
   companyPartition,
@@ -9,7 +17,7 @@ import {
   REMAP_KEYS,
   SETUP_LOCK_KEY,
   webhookKeys,
-} from "#core/redis/client/keys.ts";
+} from "#core/platform/redis/keys.ts";
 import {
   LOCK_WAITERS,
   type Lock,
@@ -17,10 +25,7 @@ import {
   PARTY_WAITERS,
   takeLock,
   WAITER_LOST_MS,
-} from "#core/redis/client/lock.ts";
-import { bumpVersion, readEntity, removeEntity, saveEntity } from "#core/redis/config/entities.ts";
-import { underSetupLock } from "#core/redis/config/setup-lock.ts";
-import { lockConfirmation } from "#core/redis/merchant/labels.ts";
+} from "#core/platform/redis/lock.ts";
 import {
   announceRemap,
   finishRemap,
@@ -28,8 +33,8 @@ import {
   readRemap,
   saveProgress,
   takeRemapLease,
-} from "#core/redis/shipments/remaps.ts";
-import { type Alert, claimAlert, readAlerts } from "#core/redis/webhooks/alerts.ts";
+} from "#core/statuses/store/remaps.ts";
+import { type Alert, claimAlert, readAlerts } from "#core/webhooks/store/alerts.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { startTestRedis, type TestServer } from "#test/support/servers.ts";
 
@@ -41,10 +46,10 @@ const COMPANY = {
 };
 /** Works under the set-up lock and is held up in the middle until a line comes. */
 const HELD_UP = `
-  import { createLog } from "#core/log.ts";
-  import { connectRedis } from "#core/redis/client/client.ts";
-  import { saveEntity } from "#core/redis/config/entities.ts";
-  import { underSetupLock } from "#core/redis/config/setup-lock.ts";
+  import { createLog } from "#core/platform/process/log.ts";
+  import { connectRedis } from "#core/platform/redis/client.ts";
+  import { saveEntity } from "#core/configuration/store/entities.ts";
+  import { underSetupLock } from "#core/configuration/store/setup-lock.ts";
   const redis = await connectRedis(process.argv[1], createLog("silent"));
   const outcome = await underSetupLock(redis, async () => {
     process.stdout.write("holds it\\n");

@@ -1,10 +1,10 @@
 /** The scripts of consumer groups, called one at a time: lag, trimming, idle consumers and due retries. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { type Redis, run, script } from "#core/redis/client/client.ts";
-import dropSource from "#core/redis/log/drop-consumer.lua" with { type: "text" };
-import dueSource from "#core/redis/log/due-retries.lua" with { type: "text" };
-import readLagSource from "#core/redis/log/read-lag.lua" with { type: "text" };
-import trimSource from "#core/redis/log/trim-log.lua" with { type: "text" };
+import dropSource from "#core/platform/log/drop-consumer.lua" with { type: "text" };
+import dueSource from "#core/platform/log/due-retries.lua" with { type: "text" };
+import readLagSource from "#core/platform/log/read-lag.lua" with { type: "text" };
+import trimSource from "#core/platform/log/trim-log.lua" with { type: "text" };
+import { type Redis, run, script } from "#core/platform/redis/client.ts";
 import { openTestRedis } from "#test/support/servers.ts";
 
 let redis: Redis;

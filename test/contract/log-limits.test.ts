@@ -1,8 +1,6 @@
 /** What one entry of a log holds at most, at N and N + 1, and how long the memory of an eventId lives. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import fc from "fast-check";
-import { CHANGE_LOGS, eventKeys } from "#core/redis/client/keys.ts";
-import { decodeChangeEntry, splitChanges } from "#core/redis/log/change-log.ts";
 import {
   claimEvents,
   decodeLoggedEvent,
@@ -11,9 +9,11 @@ import {
   REMEMBERED_PER_CALL,
   rememberEvents,
   splitEvents,
-} from "#core/redis/log/event-log.ts";
-import { bucketKeys, SEEN_TTL_SECONDS, seenBucket, seenLayout } from "#core/redis/log/seen.ts";
-import { trackHandler } from "#processors/track.ts";
+} from "#core/events/store/event-log.ts";
+import { bucketKeys, SEEN_TTL_SECONDS, seenBucket, seenLayout } from "#core/events/store/seen.ts";
+import { CHANGE_LOGS, eventKeys } from "#core/platform/redis/keys.ts";
+import { decodeChangeEntry, splitChanges } from "#core/shipments/store/change-log.ts";
+import { trackHandler } from "#processors/track/track.ts";
 import { event } from "#test/support/courier.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { recordCalls } from "#test/support/script-calls.ts";

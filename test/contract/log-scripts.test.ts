@@ -1,11 +1,11 @@
 /** The log scripts, called one at a time: events are claimed, remembered, acknowledged and retried. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { type Redis, run, script } from "#core/redis/client/client.ts";
-import acknowledgeSource from "#core/redis/log/acknowledge.lua" with { type: "text" };
-import claimSource from "#core/redis/log/claim.lua" with { type: "text" };
-import raiseSource from "#core/redis/log/raise-field.lua" with { type: "text" };
-import rememberSource from "#core/redis/log/remember.lua" with { type: "text" };
-import settleSource from "#core/redis/log/settle-retry.lua" with { type: "text" };
+import claimSource from "#core/events/store/claim.lua" with { type: "text" };
+import rememberSource from "#core/events/store/remember.lua" with { type: "text" };
+import acknowledgeSource from "#core/platform/log/acknowledge.lua" with { type: "text" };
+import raiseSource from "#core/platform/log/raise-field.lua" with { type: "text" };
+import settleSource from "#core/platform/log/settle-retry.lua" with { type: "text" };
+import { type Redis, run, script } from "#core/platform/redis/client.ts";
 import { openTestRedis } from "#test/support/servers.ts";
 
 let redis: Redis;

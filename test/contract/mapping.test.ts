@@ -1,23 +1,23 @@
 /** Mapping a courier's codes: narrower rules, unmapped codes, preview, refolding, versions (setup-file.md, issue 4). */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import type { CourierEvent } from "#core/domain/courier-events/event.ts";
-import type { Fact } from "#core/domain/courier-events/fact.ts";
-import { checkSetup, type SetupFile } from "#core/domain/setup/setup.ts";
-import { foldAll, initialState } from "#core/domain/shipments/fold.ts";
-import { mapStatus } from "#core/domain/statuses/map-status.ts";
-import { companyKeys, REMAP_KEYS, shipmentPartition } from "#core/redis/client/keys.ts";
-import { decodeChangeEntry, splitChanges } from "#core/redis/log/change-log.ts";
-import type { LogItem } from "#core/redis/log/consumer.ts";
-import { applySetup } from "#core/redis/setup/apply-setup.ts";
-import { announceRemap } from "#core/redis/shipments/remaps.ts";
+import type { CourierEvent } from "#core/events/rules/event.ts";
+import type { Fact } from "#core/events/rules/fact.ts";
+import type { LogItem } from "#core/platform/log/consumer.ts";
+import { companyKeys, REMAP_KEYS, shipmentPartition } from "#core/platform/redis/keys.ts";
+import { checkSetup, type SetupFile } from "#core/setup/rules/setup.ts";
+import { applySetup } from "#core/setup/store/apply-setup.ts";
+import { foldAll, initialState } from "#core/shipments/rules/fold.ts";
+import { decodeChangeEntry, splitChanges } from "#core/shipments/store/change-log.ts";
 import {
   commitShipments,
   readHistory,
   readHotShipments,
   readShipments,
-} from "#core/redis/shipments/shipments.ts";
-import { readUnmappedCodes } from "#core/redis/shipments/unmapped.ts";
-import { startRemaps } from "#processors/remap.ts";
+} from "#core/shipments/store/shipments.ts";
+import { mapStatus } from "#core/statuses/rules/map-status.ts";
+import { announceRemap } from "#core/statuses/store/remaps.ts";
+import { readUnmappedCodes } from "#core/statuses/store/unmapped.ts";
+import { startRemaps } from "#processors/track/remap.ts";
 import { decideHandler } from "#processors/webhooks/decide.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { openTestPanel, type TestPanel } from "#test/support/panel.ts";

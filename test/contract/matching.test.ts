@@ -1,21 +1,21 @@
 /** Document 2, "Data rules" and "States and transitions"; design, "Reference matching": which shipments an event reaches. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type CourierEvent, EVENTS_PER_MESSAGE } from "#core/domain/courier-events/event.ts";
-import { EVENT_LOGS, trackingReference } from "#core/redis/client/keys.ts";
+import { type CourierEvent, EVENTS_PER_MESSAGE } from "#core/events/rules/event.ts";
+import { claimEvents, splitEvents } from "#core/events/store/event-log.ts";
 import {
   registerReferences,
   resolveReferences,
   SHIPMENTS_PER_COMPANY,
   SHIPMENTS_PER_REFERENCE,
-} from "#core/redis/intake/references.ts";
-import { claimEvents, splitEvents } from "#core/redis/log/event-log.ts";
-import { seenBucket, seenLayout } from "#core/redis/log/seen.ts";
-import { readHistory, readShipments } from "#core/redis/shipments/shipments.ts";
-import { readBalance } from "#core/redis/webhooks/ledger.ts";
-import { classify, PASSES } from "#ingest/classify.ts";
-import { type Intake, openIntake } from "#ingest/intake.ts";
-import { prepare } from "#ingest/prepare.ts";
-import { trackHandler } from "#processors/track.ts";
+} from "#core/events/store/references.ts";
+import { seenBucket, seenLayout } from "#core/events/store/seen.ts";
+import { EVENT_LOGS, trackingReference } from "#core/platform/redis/keys.ts";
+import { readHistory, readShipments } from "#core/shipments/store/shipments.ts";
+import { readBalance } from "#core/webhooks/store/deliveries/ledger.ts";
+import { classify, PASSES } from "#ingest/messages/classify.ts";
+import { type Intake, openIntake } from "#ingest/messages/intake.ts";
+import { prepare } from "#ingest/messages/prepare.ts";
+import { trackHandler } from "#processors/track/track.ts";
 import { event, push } from "#test/support/courier.ts";
 import { eventually } from "#test/support/eventually.ts";
 import type { TestRuntime } from "#test/support/runtime.ts";

@@ -1,8 +1,8 @@
 /** The message scripts, called one at a time: messages to recipients are accepted, and their outcomes recorded. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { type Redis, run, script } from "#core/redis/client/client.ts";
-import acceptSource from "#core/redis/merchant/accept-messages.lua" with { type: "text" };
-import recordSource from "#core/redis/merchant/record-message.lua" with { type: "text" };
+import acceptSource from "#core/merchants/store/accept-messages.lua" with { type: "text" };
+import recordSource from "#core/merchants/store/record-message.lua" with { type: "text" };
+import { type Redis, run, script } from "#core/platform/redis/client.ts";
 import { openTestRedis } from "#test/support/servers.ts";
 
 const NOW_MS = 1_800_000_000_000;

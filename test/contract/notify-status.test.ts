@@ -1,10 +1,10 @@
 /** Status mails and text messages (document 1: e-mail and phone of the consignee), and what the notifications list tells. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { retryWaitMs } from "#core/domain/webhooks/retry-schedule.ts";
-import { type Consumer, startConsumer } from "#core/redis/log/consumer.ts";
-import { readLags } from "#core/redis/log/streams.ts";
-import { acceptMessages } from "#core/redis/merchant/messages.ts";
-import type { Running } from "#core/runtime.ts";
+import { acceptMessages } from "#core/merchants/store/messages.ts";
+import { type Consumer, startConsumer } from "#core/platform/log/consumer.ts";
+import { readLags } from "#core/platform/log/streams.ts";
+import type { Running } from "#core/runtime/runtime.ts";
+import { retryWaitMs } from "#core/webhooks/rules/retry-schedule.ts";
 import { startNotify } from "#processors/notify/start.ts";
 import { statusMessagesHandler } from "#processors/notify/status-messages.ts";
 import { startWebhooks } from "#processors/webhooks/start.ts";

@@ -1,9 +1,9 @@
 /** One e-mail address is one mailbox: at every door, and on the way out. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { ConfigFaults, readConfig } from "#core/config.ts";
-import { checkSetup, type SetupFile } from "#core/domain/setup/setup.ts";
-import { createMailer, type Mailer } from "#core/mail.ts";
-import { inviteAccount } from "#core/redis/config/accounts.ts";
+import { inviteAccount } from "#core/accounts/store/accounts.ts";
+import { ConfigFaults, readConfig } from "#core/platform/environment/config.ts";
+import { createMailer, type Mailer } from "#core/platform/process/mail.ts";
+import { checkSetup, type SetupFile } from "#core/setup/rules/setup.ts";
 import { item, openTestApi, type TestApi } from "#test/support/api.ts";
 import { CONSIGNEE, labelBody, labelSetup } from "#test/support/label-setup.ts";
 import { type MailServer, startMailServer } from "#test/support/mail-server.ts";

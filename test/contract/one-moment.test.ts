@@ -1,10 +1,10 @@
 /** Whatever is asked about a shipment while carrier events come in, one answer shows it as it was at one moment. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { openBenchmarks } from "#analytics/benchmarks.ts";
-import type { ShipmentSummary } from "#core/domain/shipments/shipment-view.ts";
-import { instantOf, romeDateTime } from "#core/domain/time/rome-time.ts";
-import type { Running } from "#core/runtime.ts";
-import { createPanelApp } from "#panel/app.ts";
+import { instantOf, romeDateTime } from "#core/platform/time/rome-time.ts";
+import type { Running } from "#core/runtime/runtime.ts";
+import type { ShipmentSummary } from "#core/shipments/rules/shipment-view.ts";
+import { createPanelApp } from "#panel/server/app.ts";
 import { startProcessors } from "#processors/main.ts";
 import { item, openTestApi, type TestApi } from "#test/support/api.ts";
 import { eventually } from "#test/support/eventually.ts";

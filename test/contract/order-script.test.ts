@@ -1,7 +1,7 @@
 /** save-orders.lua, one call at a time: orders, their index by date and their parcels. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
-import { type Redis, run, script } from "#core/redis/client/client.ts";
-import saveSource from "#core/redis/merchant/save-orders.lua" with { type: "text" };
+import saveSource from "#core/merchants/store/save-orders.lua" with { type: "text" };
+import { type Redis, run, script } from "#core/platform/redis/client.ts";
 import { openTestRedis } from "#test/support/servers.ts";
 
 const DATE_MS = 1_800_000_000_000;

@@ -1,10 +1,10 @@
 /** docs/operations.md, "When the store is unavailable": what the log says of work that is looked after at intervals. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import pino from "pino";
-import { startDraining } from "#analytics/drain-counts.ts";
-import { storeFailures } from "#core/metrics.ts";
-import { countRefused } from "#core/redis/intake/courier-counts.ts";
-import { startRemaps } from "#processors/remap.ts";
+import { startDraining } from "#analytics/write/drain-counts.ts";
+import { countRefused } from "#core/events/store/courier-counts.ts";
+import { storeFailures } from "#core/platform/process/metrics.ts";
+import { startRemaps } from "#processors/track/remap.ts";
 import { startAlertMailer } from "#processors/webhooks/alert-mailer.ts";
 import { startHealthClock } from "#processors/webhooks/health-clock.ts";
 import { startReplayJobs } from "#processors/webhooks/replay-jobs.ts";

@@ -1,7 +1,7 @@
 /** What goes to scripts and into fields in packed form comes out whole, short or long. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { binary } from "#core/redis/client/client.ts";
-import { packList } from "#core/redis/client/packed-list.ts";
+import { binary } from "#core/platform/redis/client.ts";
+import { packList } from "#core/platform/redis/packed-list.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { testSetup } from "#test/support/setup.ts";
 

@@ -1,17 +1,17 @@
 /** Accounts of the panel: the first admin, invitations, log-in, second factor, password reset, the end of sessions. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { totpCode } from "#core/domain/accounts/totp.ts";
-import { hashPassword, verifyPassword } from "#core/passwords.ts";
-import { isFileRewriteMarked } from "#core/redis/client/file-rewrite.ts";
-import { FILE_REWRITE_KEY } from "#core/redis/client/keys.ts";
-import { INVITATION_MS, RESET_MS } from "#core/redis/config/accounts.ts";
-import { entityKey } from "#core/redis/config/entities.ts";
-import { advanceClock } from "#core/redis/config/live.ts";
-import { allSealed } from "#core/redis/config/sealed-fields.ts";
-import { WRONG_PASSWORDS } from "#core/redis/config/wrong-secrets.ts";
-import type { Running } from "#core/runtime.ts";
-import { inviteFirstAdmin } from "#panel/first-admin.ts";
+import { totpCode } from "#core/accounts/rules/totp.ts";
+import { INVITATION_MS, RESET_MS } from "#core/accounts/store/accounts.ts";
+import { entityKey } from "#core/configuration/store/entities.ts";
+import { advanceClock } from "#core/configuration/store/live.ts";
+import { allSealed } from "#core/configuration/store/sealed-fields.ts";
+import { isFileRewriteMarked } from "#core/platform/redis/embedded/file-rewrite.ts";
+import { FILE_REWRITE_KEY } from "#core/platform/redis/keys.ts";
+import { hashPassword, verifyPassword } from "#core/platform/secrets/passwords.ts";
+import { WRONG_PASSWORDS } from "#core/platform/secrets/wrong-secrets.ts";
+import type { Running } from "#core/runtime/runtime.ts";
 import { startPanel } from "#panel/main.ts";
+import { inviteFirstAdmin } from "#panel/server/accounts/first-admin.ts";
 import { makeAccount } from "#test/support/accounts.ts";
 import { bytesOfBase32 } from "#test/support/base32.ts";
 import { eventually } from "#test/support/eventually.ts";

@@ -1,14 +1,14 @@
 /** The audit log: who changed what in the panel, before and after, without a secret, and what waits for ClickHouse. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { masked } from "#core/domain/accounts/masked.ts";
-import { AUDIT_LOG, AUDIT_TENANTS_KEY, OLD_AUDIT_KEY } from "#core/redis/client/keys.ts";
-import { readAccount } from "#core/redis/config/accounts.ts";
+import { masked } from "#core/accounts/rules/masked.ts";
+import { readAccount } from "#core/accounts/store/accounts.ts";
 import {
   newestFirst,
   OPERATOR_ENTRIES_WAITING,
   TENANT_ENTRIES_WAITING,
   writeAudit,
-} from "#core/redis/config/audit-log.ts";
+} from "#core/accounts/store/audit-log.ts";
+import { AUDIT_LOG, AUDIT_TENANTS_KEY, OLD_AUDIT_KEY } from "#core/platform/redis/keys.ts";
 import { makeAccount, type TestAccount } from "#test/support/accounts.ts";
 import { openTestPanel, type TestPanel } from "#test/support/panel.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";

@@ -1,15 +1,15 @@
 /** No caller of the panel slows the others down: each has a request rate, and an account is no part of the configuration. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { lockQueueKeys, SETUP_LOCK_KEY, SYSTEM_KEY } from "#core/redis/client/keys.ts";
-import { takeLock } from "#core/redis/client/lock.ts";
-import { changeAccount, readAccount } from "#core/redis/config/accounts.ts";
+import { changeAccount, readAccount } from "#core/accounts/store/accounts.ts";
+import { lockQueueKeys, SETUP_LOCK_KEY, SYSTEM_KEY } from "#core/platform/redis/keys.ts";
+import { takeLock } from "#core/platform/redis/lock.ts";
 import {
   MEMBER_CALLS,
   MEMBER_CHANGES,
   OPERATOR_CALLS,
   OPERATOR_CHANGES,
   refuseTooMany,
-} from "#panel/call-rate.ts";
+} from "#panel/server/http/call-rate.ts";
 import { makeAccount, type TestAccount } from "#test/support/accounts.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { openTestPanel, type TestPanel } from "#test/support/panel.ts";

@@ -1,8 +1,8 @@
 /** The catalogue of a courier as a file (issue 18): preview, upload in one step, download, taking an upload back. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { applySetup } from "#core/redis/setup/apply-setup.ts";
-import { readShipments } from "#core/redis/shipments/shipments.ts";
-import { startRemaps } from "#processors/remap.ts";
+import { applySetup } from "#core/setup/store/apply-setup.ts";
+import { readShipments } from "#core/shipments/store/shipments.ts";
+import { startRemaps } from "#processors/track/remap.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { openTestPanel, type TestPanel } from "#test/support/panel.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";

@@ -1,8 +1,8 @@
 /** The panel's calls for channels (setup-file.md, The panel's HTTP API): API keys and activation. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { SetupFile } from "#core/domain/setup/setup.ts";
-import { applySetupFile } from "#core/runtime.ts";
-import { PANEL_BODY_BYTES } from "#panel/read-json.ts";
+import { applySetupFile } from "#core/runtime/runtime.ts";
+import type { SetupFile } from "#core/setup/rules/setup.ts";
+import { PANEL_BODY_BYTES } from "#panel/server/http/read-json.ts";
 import { type Call, openTestApi, type TestApi } from "#test/support/api.ts";
 import { openTestPanel, type TestPanel } from "#test/support/panel.ts";
 import { testSetup } from "#test/support/setup.ts";

@@ -1,6 +1,6 @@
 /** The first-day comparison of a courier with another tracking (document 2, onboarding; issue 18). */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { FURTHER_LISTED } from "#panel/first-day.ts";
+import { FURTHER_LISTED } from "#panel/server/couriers/compare-first-day.ts";
 import { makeAccount } from "#test/support/accounts.ts";
 import { openTestPanel, type TestPanel } from "#test/support/panel.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";

@@ -1,6 +1,7 @@
 /** Companies, channels, jobs and the examination of the stores, as the panel shows them. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { companyKeys, companyPartition } from "#core/redis/client/keys.ts";
+import { REDIS_CODES_OF_CLUSTERS } from "#core/doctor/redis-doctor.ts";
+import { type ClickhouseFacts, examineStores } from "#core/doctor/store-doctor.ts";
 import {
   acceptJob,
   finishChunk,
@@ -8,9 +9,8 @@ import {
   type ImportJob,
   LATEST_JOBS_PER_PARTITION,
   readJob,
-} from "#core/redis/merchant/import-jobs.ts";
-import { REDIS_CODES_OF_CLUSTERS } from "#core/redis-doctor.ts";
-import { type ClickhouseFacts, examineStores } from "#core/store-doctor.ts";
+} from "#core/merchants/store/jobs/import-jobs.ts";
+import { companyKeys, companyPartition } from "#core/platform/redis/keys.ts";
 import { it as italian } from "#panel/web/i18n/it.ts";
 import { makeAccount } from "#test/support/accounts.ts";
 import { outcomeOf, startCommand } from "#test/support/command.ts";
@@ -175,7 +175,7 @@ describe("the examination of the stores", () => {
     });
     expect(await readerFinding({ isSet: true, fault: "may use url()" })).toMatchObject({
       ...{ ok: false, found: "the user may use url()" },
-      advice: expect.stringContaining("analytics/read-only-user.sql"),
+      advice: expect.stringContaining("analytics/sql/read-only-user.sql"),
     });
     expect(await readerFinding(null)).toBeUndefined();
   });
@@ -236,7 +236,7 @@ describe("the examination of the stores", () => {
   test("is printed by `bun run doctor store`, whose status tells whether anything is to be changed", async () => {
     const server = await startRedisServer({ appendfsync: "everysec" });
     const run = () =>
-      outcomeOf(startCommand(["bun", "start/doctor/main.ts", "store"], { REDIS_URL: server.url }));
+      outcomeOf(startCommand(["bun", "cli/doctor/main.ts", "store"], { REDIS_URL: server.url }));
     try {
       const { status, output } = await run();
       expect(status).toBe(1);

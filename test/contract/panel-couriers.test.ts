@@ -1,6 +1,6 @@
 /** The panel's calls for couriers (setup-file.md, The panel's HTTP API): tokens, signing secrets, activation. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { applySetupFile, type Running } from "#core/runtime.ts";
+import { applySetupFile, type Running } from "#core/runtime/runtime.ts";
 import { startIngest } from "#ingest/main.ts";
 import { event, type PushOptions, push } from "#test/support/courier.ts";
 import { openTestPanel, type TestPanel } from "#test/support/panel.ts";

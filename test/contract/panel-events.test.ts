@@ -1,17 +1,17 @@
 /** `GET /panel/api/events`: what became of an event or a message, whatever its outcome (document 2, "first-day comparison"). */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import pino from "pino";
-import { advanceClock } from "#core/redis/config/live.ts";
+import { advanceClock } from "#core/configuration/store/live.ts";
 import {
   DUPLICATES_BYTES,
   findOutcomes,
   outcomeKeeper,
   TEXT_BYTES,
-} from "#core/redis/intake/event-outcomes.ts";
-import { readHistory } from "#core/redis/shipments/shipments.ts";
-import type { Running } from "#core/runtime.ts";
+} from "#core/events/store/event-outcomes.ts";
+import type { Running } from "#core/runtime/runtime.ts";
+import { readHistory } from "#core/shipments/store/shipments.ts";
 import { startIngest } from "#ingest/main.ts";
-import { EVENTS_PER_ANSWER } from "#panel/routes/events.ts";
+import { EVENTS_PER_ANSWER } from "#panel/server/shipments/events.ts";
 import { openTestAnalytics, type TestAnalytics } from "#test/support/analytics.ts";
 import { event, push, pushBytes } from "#test/support/courier.ts";
 import { eventually } from "#test/support/eventually.ts";

@@ -1,7 +1,7 @@
 /** The login page for `PANEL_TOKEN`, its session, and the analytics behind it. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { companyKeys } from "#core/redis/client/keys.ts";
-import { advanceClock } from "#core/redis/config/live.ts";
+import { advanceClock } from "#core/configuration/store/live.ts";
+import { companyKeys } from "#core/platform/redis/keys.ts";
 import { openTestAnalytics, type TestAnalytics } from "#test/support/analytics.ts";
 import { daysAgo } from "#test/support/days.ts";
 import { deliveredShipments, laneFields } from "#test/support/lanes.ts";

@@ -1,7 +1,7 @@
 /** A call of the panel that changes nothing writes nothing: no entry of the audit log, no version, no announcement. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { AUDIT_LOG, SYSTEM_KEY } from "#core/redis/client/keys.ts";
-import { changeAccount } from "#core/redis/config/accounts.ts";
+import { changeAccount } from "#core/accounts/store/accounts.ts";
+import { AUDIT_LOG, SYSTEM_KEY } from "#core/platform/redis/keys.ts";
 import { makeAccount, type TestAccount } from "#test/support/accounts.ts";
 import { openTestPanel, type TestPanel } from "#test/support/panel.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";

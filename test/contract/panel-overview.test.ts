@@ -1,12 +1,12 @@
 /** The overview: its live stream, which one reading serves for all, and its alarms. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { pino } from "pino";
-import { deadLetterKey, EVENT_LOGS } from "#core/redis/client/keys.ts";
-import type { Running } from "#core/runtime.ts";
-import { alarmsOf, rememberAlarms } from "#panel/alarms.ts";
-import { createFeed } from "#panel/feed.ts";
+import { deadLetterKey, EVENT_LOGS } from "#core/platform/redis/keys.ts";
+import type { Running } from "#core/runtime/runtime.ts";
 import { startPanel } from "#panel/main.ts";
-import type { Overview } from "#panel/overview-view.ts";
+import { createFeed } from "#panel/server/http/feed.ts";
+import { alarmsOf, rememberAlarms } from "#panel/server/operations/alarms.ts";
+import type { Overview } from "#panel/server/operations/overview-view.ts";
 import { makeAccount } from "#test/support/accounts.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";

@@ -1,8 +1,8 @@
 /** What each partition takes, as the panel and `bun run slots` show it (docs/operations.md, "Placement"). */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { companyTag, PARTITION_TAGS, shipmentPartition } from "#core/redis/client/keys.ts";
-import { takeCalls } from "#core/redis/client/partition-calls.ts";
-import { readPartitionLoads, startCallCounts } from "#core/redis/nodes/partition-load.ts";
+import { readPartitionLoads, startCallCounts } from "#core/placement/store/partition-load.ts";
+import { companyTag, PARTITION_TAGS, shipmentPartition } from "#core/platform/redis/keys.ts";
+import { takeCalls } from "#core/platform/redis/partition-calls.ts";
 import { outcomeOf, startCommand } from "#test/support/command.ts";
 import { openTestPanel, type TestPanel } from "#test/support/panel.ts";
 import { startRedisServer } from "#test/support/redis-server.ts";
@@ -68,7 +68,7 @@ test("`bun run slots` lists the partitions of one server, and refuses to place t
   const server = await startRedisServer();
   const env = { REDIS_URL: server.url };
   const run = (...args: string[]) =>
-    outcomeOf(startCommand(["bun", "start/slots/main.ts", ...args], env));
+    outcomeOf(startCommand(["bun", "cli/slots/main.ts", ...args], env));
   const listed = await run();
   expect([listed.status, listed.errors]).toEqual([0, ""]);
   expect(listed.output.match(/the one server$/gm)).toHaveLength(PARTITION_TAGS.length);

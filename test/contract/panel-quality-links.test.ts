@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type Benchmarks, openBenchmarks } from "#analytics/benchmarks.ts";
 import { type Insights, openInsights } from "#analytics/insights.ts";
-import { QUALITY_LINKS_KEY } from "#core/redis/client/keys.ts";
-import { createPanelApp } from "#panel/app.ts";
-import { PANEL_API } from "#panel/openapi.ts";
+import { QUALITY_LINKS_KEY } from "#core/platform/redis/keys.ts";
+import { createPanelApp } from "#panel/server/app.ts";
+import { PANEL_API } from "#panel/server/openapi.ts";
 import { makeAccount } from "#test/support/accounts.ts";
 import { type AnswerChecker, answerChecker } from "#test/support/described-answers.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";

@@ -1,15 +1,15 @@
 /** Log-in and log-out of operators (setup-file.md, "The panel's HTTP API"): the session, its cookie and its limits. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { openBenchmarks } from "#analytics/benchmarks.ts";
-import { sessionKey } from "#core/redis/client/keys.ts";
-import { advanceClock } from "#core/redis/config/live.ts";
-import { SESSION_MS } from "#core/redis/config/sessions.ts";
-import { WRONG_SECRETS } from "#core/redis/config/wrong-secrets.ts";
-import type { Running } from "#core/runtime.ts";
-import { hashToken } from "#core/secrets.ts";
-import { createPanelApp } from "#panel/app.ts";
-import { LOGIN_RATE } from "#panel/log-in.ts";
+import { SESSION_MS } from "#core/accounts/store/sessions.ts";
+import { advanceClock } from "#core/configuration/store/live.ts";
+import { sessionKey } from "#core/platform/redis/keys.ts";
+import { hashToken } from "#core/platform/secrets/secrets.ts";
+import { WRONG_SECRETS } from "#core/platform/secrets/wrong-secrets.ts";
+import type { Running } from "#core/runtime/runtime.ts";
 import { startPanel } from "#panel/main.ts";
+import { LOGIN_RATE } from "#panel/server/accounts/log-in.ts";
+import { createPanelApp } from "#panel/server/app.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { testSetup } from "#test/support/setup.ts";
 import { untilRefused } from "#test/support/until-refused.ts";

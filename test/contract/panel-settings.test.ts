@@ -4,17 +4,17 @@
  * by the setup file at the next start.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { entityKey } from "#core/configuration/store/entities.ts";
+import { changeChannel } from "#core/configuration/store/merchant-settings.ts";
+import { applySetupFile } from "#core/runtime/runtime.ts";
 import {
   BOXES_PER_COMPANY,
   COURIERS_PER_CHANNEL,
   type SetupChannel,
   type SetupFile,
   TEMPLATES_PER_CHANNEL,
-} from "#core/domain/setup/setup.ts";
-import { entityKey } from "#core/redis/config/entities.ts";
-import { changeChannel } from "#core/redis/config/merchant-settings.ts";
-import { applySetupFile } from "#core/runtime.ts";
-import { TEMPLATE_BODY_BYTES, TEST_MAIL_RATE } from "#panel/routes/templates.ts";
+} from "#core/setup/rules/setup.ts";
+import { TEMPLATE_BODY_BYTES, TEST_MAIL_RATE } from "#panel/server/companies/templates.ts";
 import { makeAccount } from "#test/support/accounts.ts";
 import { type Call, item, openTestApi, type TestApi } from "#test/support/api.ts";
 import { type MailServer, startMailServer } from "#test/support/mail-server.ts";

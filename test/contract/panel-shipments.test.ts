@@ -1,6 +1,6 @@
 /** Shipments of the panel: one search box, lists in pages, and no other company's shipment in any of them. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Running } from "#core/runtime.ts";
+import type { Running } from "#core/runtime/runtime.ts";
 import { startPanel } from "#panel/main.ts";
 import { makeAccount, type TestAccount } from "#test/support/accounts.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";

@@ -1,20 +1,24 @@
 /** Accounts of several tenants: invitations to one address, limits, and guesses at what an account is protected by. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import type { AccountKind, Role } from "#core/domain/accounts/roles.ts";
-import { totpCode } from "#core/domain/accounts/totp.ts";
-import { ACCOUNT_INDEX_KEY } from "#core/redis/client/keys.ts";
-import { knownAccounts } from "#core/redis/config/account-index.ts";
+import type { AccountKind, Role } from "#core/accounts/rules/roles.ts";
+import { totpCode } from "#core/accounts/rules/totp.ts";
+import { knownAccounts } from "#core/accounts/store/account-index.ts";
 import {
   ACCOUNTS_LIMIT,
   ACCOUNTS_PER_TENANT,
   acceptLink,
   inviteAccount,
-} from "#core/redis/config/accounts.ts";
-import { advanceClock } from "#core/redis/config/live.ts";
-import { WRONG_PASSWORDS } from "#core/redis/config/wrong-secrets.ts";
-import type { Running } from "#core/runtime.ts";
-import { ADDRESS_RATE, INVITER_RATE, TENANT_RATE } from "#panel/invitation-rates.ts";
+} from "#core/accounts/store/accounts.ts";
+import { advanceClock } from "#core/configuration/store/live.ts";
+import { ACCOUNT_INDEX_KEY } from "#core/platform/redis/keys.ts";
+import { WRONG_PASSWORDS } from "#core/platform/secrets/wrong-secrets.ts";
+import type { Running } from "#core/runtime/runtime.ts";
 import { startPanel } from "#panel/main.ts";
+import {
+  ADDRESS_RATE,
+  INVITER_RATE,
+  TENANT_RATE,
+} from "#panel/server/accounts/invitation-rates.ts";
 import { makeAccount, type TestAccount } from "#test/support/accounts.ts";
 import { bytesOfBase32 } from "#test/support/base32.ts";
 import { type MailServer, startMailServer } from "#test/support/mail-server.ts";

@@ -4,8 +4,8 @@ import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
+import { webBundle } from "#panel/server/pages/web-bundle.ts";
 import { PAGE_PATHS } from "#panel/web/paths.ts";
-import { webBundle } from "#panel/web-bundle.ts";
 import { openTestPanel, type TestPanel } from "#test/support/panel.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { testSetup } from "#test/support/setup.ts";
@@ -173,7 +173,7 @@ describe("the application's files", () => {
 
   test("are bundled once, and kept for the next start", async () => {
     const dataDir = await mkdtemp(join(tmpdir(), "waybill-web-"));
-    const build = `const { webBundle } = await import("#panel/web-bundle.ts");
+    const build = `const { webBundle } = await import("#panel/server/pages/web-bundle.ts");
       console.log((await webBundle(process.argv[1])).script);`;
     const run = () =>
       Bun.$`bun -e ${build} ${dataDir}`.cwd(join(import.meta.dir, "..", "..")).text();

@@ -1,10 +1,10 @@
 /** What one call of park.lua leaves and answers (document 2, "Unknown-tracking set-aside"). */
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { type Redis, run } from "#core/redis/client/client.ts";
-import { scriptOfParts } from "#core/redis/client/script-parts.ts";
-import parkSource from "#core/redis/intake/park.lua" with { type: "text" };
-import parkedReferences from "#core/redis/intake/parts/parked-references.lua" with { type: "text" };
+import parkSource from "#core/events/store/park.lua" with { type: "text" };
+import parkedReferences from "#core/events/store/parts/parked-references.lua" with { type: "text" };
+import { type Redis, run } from "#core/platform/redis/client.ts";
+import { scriptOfParts } from "#core/platform/redis/script-parts.ts";
 import { openTestRedis } from "#test/support/servers.ts";
 
 const parkScript = scriptOfParts(parkSource, { "parked-references": parkedReferences });

@@ -1,10 +1,10 @@
 /** The scripts that delete parked events, called one at a time: those that were applied, and those that have expired. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { type Redis, run } from "#core/redis/client/client.ts";
-import { scriptOfParts } from "#core/redis/client/script-parts.ts";
-import expireSource from "#core/redis/intake/expire-parked.lua" with { type: "text" };
-import parkedCounts from "#core/redis/intake/parts/parked-counts.lua" with { type: "text" };
-import unparkSource from "#core/redis/intake/unpark.lua" with { type: "text" };
+import expireSource from "#core/events/store/expire-parked.lua" with { type: "text" };
+import parkedCounts from "#core/events/store/parts/parked-counts.lua" with { type: "text" };
+import unparkSource from "#core/events/store/unpark.lua" with { type: "text" };
+import { type Redis, run } from "#core/platform/redis/client.ts";
+import { scriptOfParts } from "#core/platform/redis/script-parts.ts";
 import { openTestRedis } from "#test/support/servers.ts";
 
 const PARTS = { "parked-counts": parkedCounts };

@@ -1,10 +1,10 @@
 /** The demo's couriers of days that are over, which share their rate with those of today. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { Running } from "#core/runtime.ts";
+import type { Running } from "#core/runtime/runtime.ts";
+import { DEMO_COURIERS } from "#demo/couriers.ts";
+import { demoSetup } from "#demo/demo-setup.ts";
+import { createPastCourier } from "#demo/past-courier.ts";
 import { startIngest } from "#ingest/main.ts";
-import { DEMO_COURIERS } from "#start/demo/couriers.ts";
-import { demoSetup } from "#start/demo/demo-setup.ts";
-import { createPastCourier } from "#start/demo/past-courier.ts";
 import { event } from "#test/support/courier.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 

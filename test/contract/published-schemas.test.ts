@@ -5,12 +5,12 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
-import { checkEnvelope, checkEvent } from "#core/domain/courier-events/event.ts";
-import { compileSchema } from "#core/domain/schema/compile-schema.ts";
-import { publishedSchema } from "#core/domain/schema/published-schema.ts";
-import { SetupFile, setupSchema, withoutOrderNulls } from "#core/domain/setup/setup.ts";
-import { WebhookPayload } from "#core/domain/webhooks/webhook-schema.ts";
-import { openApiDocument } from "#core/http/openapi/document.ts";
+import { checkEnvelope, checkEvent } from "#core/events/rules/event.ts";
+import { openApiDocument } from "#core/platform/openapi/document.ts";
+import { compileSchema } from "#core/platform/schema/compile-schema.ts";
+import { publishedSchema } from "#core/platform/schema/published-schema.ts";
+import { SetupFile, setupSchema, withoutOrderNulls } from "#core/setup/rules/setup.ts";
+import { WebhookPayload } from "#core/webhooks/rules/webhook-schema.ts";
 import { createIngestApp } from "#ingest/app.ts";
 import { COURIER_API } from "#ingest/openapi.ts";
 import { openTestApi } from "#test/support/api.ts";

@@ -3,17 +3,17 @@
  * why when it cannot.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
-import type { CourierEvent } from "#core/domain/courier-events/event.ts";
-import { openOpsPort } from "#core/http/ops-port.ts";
+import type { CourierEvent } from "#core/events/rules/event.ts";
+import { seenBucket } from "#core/events/store/seen.ts";
 import {
   companyTag,
   courierRateKey,
   SYSTEM_KEY,
   trackingReference,
-} from "#core/redis/client/keys.ts";
-import { STORE_NEEDS } from "#core/redis/client/store-needs.ts";
-import { seenBucket } from "#core/redis/log/seen.ts";
-import type { Running } from "#core/runtime.ts";
+} from "#core/platform/redis/keys.ts";
+import { STORE_NEEDS } from "#core/platform/redis/store-needs.ts";
+import { openOpsPort } from "#core/runtime/ops-port.ts";
+import type { Running } from "#core/runtime/runtime.ts";
 import { startIngest } from "#ingest/main.ts";
 import { event, push } from "#test/support/courier.ts";
 import { eventually } from "#test/support/eventually.ts";

@@ -1,10 +1,10 @@
 /** The reference scripts, called one at a time: which live or archived shipments a courier's number finds. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { binary, type Redis, run, script } from "#core/redis/client/client.ts";
-import { packList } from "#core/redis/client/packed-list.ts";
-import compactSource from "#core/redis/intake/compact.lua" with { type: "text" };
-import forgetSource from "#core/redis/intake/forget.lua" with { type: "text" };
-import registerSource from "#core/redis/intake/register.lua" with { type: "text" };
+import compactSource from "#core/events/store/compact.lua" with { type: "text" };
+import forgetSource from "#core/events/store/forget.lua" with { type: "text" };
+import registerSource from "#core/events/store/register.lua" with { type: "text" };
+import { binary, type Redis, run, script } from "#core/platform/redis/client.ts";
+import { packList } from "#core/platform/redis/packed-list.ts";
 import { openTestRedis } from "#test/support/servers.ts";
 
 let redis: Redis;

@@ -1,22 +1,22 @@
 /** Design, "A new shipment": registration is repeated from the change log, so a crash cannot leave one unfound. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import {
+  REGISTRATIONS_PER_CALL,
+  registerReferences,
+  resolveReferences,
+} from "#core/events/store/references.ts";
+import { startConsumer } from "#core/platform/log/consumer.ts";
+import {
   CHANGE_LOGS,
   companyKeys,
   deadLetterKey,
   shipmentPartition,
   trackingReference,
-} from "#core/redis/client/keys.ts";
-import {
-  REGISTRATIONS_PER_CALL,
-  registerReferences,
-  resolveReferences,
-} from "#core/redis/intake/references.ts";
-import { startConsumer } from "#core/redis/log/consumer.ts";
-import { createShipments } from "#core/redis/shipments/create-shipments.ts";
-import { registerShipments } from "#core/redis/shipments/register-shipments.ts";
-import { readHotShipments } from "#core/redis/shipments/shipments.ts";
-import { referencesHandler } from "#processors/references.ts";
+} from "#core/platform/redis/keys.ts";
+import { createShipments } from "#core/shipments/store/create-shipments.ts";
+import { registerShipments } from "#core/shipments/store/register-shipments.ts";
+import { readHotShipments } from "#core/shipments/store/shipments.ts";
+import { referencesHandler } from "#processors/track/references.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { applyEvents } from "#test/support/facts.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";

@@ -4,9 +4,9 @@
  */
 import { afterEach, expect, test } from "bun:test";
 import { createClient } from "redis";
-import { createLog } from "#core/log.ts";
-import { type Redis, StoreUnreachable } from "#core/redis/client/client.ts";
-import { awaitReplicas } from "#core/redis/client/replicas.ts";
+import { createLog } from "#core/platform/process/log.ts";
+import { type Redis, StoreUnreachable } from "#core/platform/redis/client.ts";
+import { awaitReplicas } from "#core/platform/redis/replicas.ts";
 import { startIngest } from "#ingest/main.ts";
 import { event, push } from "#test/support/courier.ts";
 import { eventually } from "#test/support/eventually.ts";

@@ -3,18 +3,18 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { AnyElysia } from "elysia";
 import { type Benchmarks, openBenchmarks } from "#analytics/benchmarks.ts";
 import { createApiApp } from "#api/app.ts";
-import { openOpsPort } from "#core/http/ops-port.ts";
-import { REQUEST_ID_LENGTH } from "#core/http/request-ids.ts";
-import { createLog } from "#core/log.ts";
+import { REQUEST_ID_LENGTH } from "#core/platform/http/request-ids.ts";
+import { createLog } from "#core/platform/process/log.ts";
 import {
   companyKeys,
   companyPartition,
   courierRateKey,
   REMAP_KEYS,
-} from "#core/redis/client/keys.ts";
-import { NO_ARCHIVE } from "#core/redis/search/archive-search.ts";
+} from "#core/platform/redis/keys.ts";
+import { openOpsPort } from "#core/runtime/ops-port.ts";
+import { NO_ARCHIVE } from "#core/search/store/archive-search.ts";
 import { createIngestApp } from "#ingest/app.ts";
-import { createPanelApp } from "#panel/app.ts";
+import { createPanelApp } from "#panel/server/app.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { testSetup } from "#test/support/setup.ts";
 

@@ -1,9 +1,13 @@
 /** Design, "Our own downtime is nobody's fault": when processors were running, as it is kept in the store. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { runningMs } from "#core/domain/time/running-time.ts";
-import type { Redis } from "#core/redis/client/client.ts";
-import { RUNNING_KEYS } from "#core/redis/client/keys.ts";
-import { createRunningTime, DOWNTIMES_KEPT, readDowntimes } from "#core/redis/log/running-time.ts";
+import {
+  createRunningTime,
+  DOWNTIMES_KEPT,
+  readDowntimes,
+} from "#core/platform/log/running-time.ts";
+import type { Redis } from "#core/platform/redis/client.ts";
+import { RUNNING_KEYS } from "#core/platform/redis/keys.ts";
+import { runningMs } from "#core/platform/time/running-time.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { openTestRedis } from "#test/support/servers.ts";
 

@@ -3,8 +3,8 @@
  * below before it is made: where Redis answers with an error the store must be as it was.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type Redis, run } from "#core/redis/client/client.ts";
-import { packList } from "#core/redis/client/packed-list.ts";
+import { type Redis, run } from "#core/platform/redis/client.ts";
+import { packList } from "#core/platform/redis/packed-list.ts";
 import { readAll, writeAll } from "#test/support/everything.ts";
 import type { TestRuntime } from "#test/support/runtime.ts";
 import {

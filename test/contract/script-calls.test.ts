@@ -1,8 +1,8 @@
 /** Calls of scripts as the store makes them: which keys they touch, and what a call leaves behind that cannot be carried out. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createClient } from "redis";
-import { connectRedis, type Redis } from "#core/redis/client/client.ts";
-import { packList } from "#core/redis/client/packed-list.ts";
+import { connectRedis, type Redis } from "#core/platform/redis/client.ts";
+import { packList } from "#core/platform/redis/packed-list.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import {
   contents,

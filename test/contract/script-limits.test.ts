@@ -1,9 +1,9 @@
 /** Lists that a script hands to one command: as long as its limit, and longer by one. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
-import { connectRedis, type Redis, run, script } from "#core/redis/client/client.ts";
-import { packList } from "#core/redis/client/packed-list.ts";
-import acceptSource from "#core/redis/merchant/accept-job.lua" with { type: "text" };
-import { commitScript } from "#core/redis/shipments/shipments.ts";
+import acceptSource from "#core/merchants/store/jobs/accept-job.lua" with { type: "text" };
+import { connectRedis, type Redis, run, script } from "#core/platform/redis/client.ts";
+import { packList } from "#core/platform/redis/packed-list.ts";
+import { commitScript } from "#core/shipments/store/shipments.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { startTestRedis } from "#test/support/servers.ts";
 import { testSetup } from "#test/support/setup.ts";

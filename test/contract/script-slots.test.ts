@@ -1,7 +1,7 @@
 /** Calls of scripts to a master of a cluster whose slot is on its way to another one. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createClient } from "redis";
-import type { Redis } from "#core/redis/client/client.ts";
+import type { Redis } from "#core/platform/redis/client.ts";
 import { startTestCluster, type TestCluster } from "#test/support/redis-cluster.ts";
 import { openTestRuntime } from "#test/support/runtime.ts";
 import {

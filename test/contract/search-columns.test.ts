@@ -1,8 +1,8 @@
 /** Rows that search scans: every process sees every change at once, in a company and in no other (document 1, search). */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { addYears, romeDate } from "#core/domain/time/rome-time.ts";
-import { binary } from "#core/redis/client/client.ts";
-import { companyKeys, companyPartition } from "#core/redis/client/keys.ts";
+import { binary } from "#core/platform/redis/client.ts";
+import { companyKeys, companyPartition } from "#core/platform/redis/keys.ts";
+import { addYears, romeDate } from "#core/platform/time/rome-time.ts";
 import { type Answer, type Call, item, openTestApi, type TestApi } from "#test/support/api.ts";
 import { applyEvents } from "#test/support/facts.ts";
 import { testSetup } from "#test/support/setup.ts";

@@ -1,15 +1,15 @@
 /** Search over the store: every way to a page against a plain filter and sort of the same shipments. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { Status } from "#core/domain/statuses/status.ts";
-import type { IndexOrder } from "#core/redis/client/keys.ts";
-import { advanceClock } from "#core/redis/config/live.ts";
-import { CHUNK } from "#core/redis/search/index-ranges.ts";
-import { searchShipments } from "#core/redis/search/search.ts";
-import type { ShipmentQuery } from "#core/redis/search/shipment-query.ts";
-import { createShipments } from "#core/redis/shipments/create-shipments.ts";
-import { registerShipments } from "#core/redis/shipments/register-shipments.ts";
-import { readShipments } from "#core/redis/shipments/shipments.ts";
+import { advanceClock } from "#core/configuration/store/live.ts";
+import type { IndexOrder } from "#core/platform/redis/keys.ts";
+import { CHUNK } from "#core/search/store/index-ranges.ts";
+import { searchShipments } from "#core/search/store/search.ts";
+import type { ShipmentQuery } from "#core/search/store/shipment-query.ts";
+import { createShipments } from "#core/shipments/store/create-shipments.ts";
+import { registerShipments } from "#core/shipments/store/register-shipments.ts";
+import { readShipments } from "#core/shipments/store/shipments.ts";
+import type { Status } from "#core/statuses/rules/status.ts";
 import { applyEvents } from "#test/support/facts.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { testSetup } from "#test/support/setup.ts";

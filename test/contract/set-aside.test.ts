@@ -3,31 +3,31 @@
  * shipment only by its own references, judged by the same rule as a fresh one.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { chunks } from "#core/chunks.ts";
-import type { CourierEvent } from "#core/domain/courier-events/event.ts";
+import { advanceClock } from "#core/configuration/store/live.ts";
+import type { CourierEvent } from "#core/events/rules/event.ts";
+import { splitEvents } from "#core/events/store/event-log.ts";
+import {
+  CONFLICTS_PER_CALL,
+  listConflicts,
+  noteConflicts,
+} from "#core/events/store/number-conflicts.ts";
+import { PARKED_PER_REFERENCE } from "#core/events/store/parked.ts";
+import { candidateOf, registerReferences } from "#core/events/store/references.ts";
+import { type Consumer, startConsumer } from "#core/platform/log/consumer.ts";
+import { type GroupName, readLags } from "#core/platform/log/streams.ts";
+import { chunks } from "#core/platform/process/chunks.ts";
 import {
   companyKeys,
   EVENT_LOGS,
   externalReference,
   shipmentPartition,
   trackingReference,
-} from "#core/redis/client/keys.ts";
-import { advanceClock } from "#core/redis/config/live.ts";
-import {
-  CONFLICTS_PER_CALL,
-  listConflicts,
-  noteConflicts,
-} from "#core/redis/intake/number-conflicts.ts";
-import { PARKED_PER_REFERENCE } from "#core/redis/intake/parked.ts";
-import { candidateOf, registerReferences } from "#core/redis/intake/references.ts";
-import { type Consumer, startConsumer } from "#core/redis/log/consumer.ts";
-import { splitEvents } from "#core/redis/log/event-log.ts";
-import { type GroupName, readLags } from "#core/redis/log/streams.ts";
-import { readHistory, readHotShipments, readShipments } from "#core/redis/shipments/shipments.ts";
-import { referencesHandler } from "#processors/references.ts";
-import { CHAIN_LIMIT, RELEASED_AT_ONCE } from "#processors/release.ts";
-import { startSetAsideExpiry } from "#processors/set-aside-expiry.ts";
-import { releaseSetAside, trackHandler } from "#processors/track.ts";
+} from "#core/platform/redis/keys.ts";
+import { readHistory, readHotShipments, readShipments } from "#core/shipments/store/shipments.ts";
+import { referencesHandler } from "#processors/track/references.ts";
+import { CHAIN_LIMIT, RELEASED_AT_ONCE } from "#processors/track/release.ts";
+import { startSetAsideExpiry } from "#processors/track/set-aside-expiry.ts";
+import { releaseSetAside, trackHandler } from "#processors/track/track.ts";
 import { event, push } from "#test/support/courier.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { openTestPanel, type TestPanel } from "#test/support/panel.ts";

@@ -1,16 +1,16 @@
 /** setup-file.md, The setup file: validation, idempotent application, secrets at rest. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { pino } from "pino";
-import { parseCidr } from "#core/cidr.ts";
-import { checkSetup, type SetupFile, settingsWithoutEffect } from "#core/domain/setup/setup.ts";
-import type { CatalogueEntry } from "#core/domain/statuses/map-status.ts";
-import { statusDetailText } from "#core/domain/statuses/status-text.ts";
-import { companyKeys, companyPartition } from "#core/redis/client/keys.ts";
-import { allEntities } from "#core/redis/config/entities.ts";
-import { applySetup, SetupFaults } from "#core/redis/setup/apply-setup.ts";
-import { applySetupFile, HOSTS_NAMED } from "#core/runtime.ts";
-import { hashToken } from "#core/secrets.ts";
-import { NAMES_AT_ONCE, vetHosts } from "#core/vetted-address.ts";
+import { allEntities } from "#core/configuration/store/entities.ts";
+import { parseCidr } from "#core/platform/network/cidr.ts";
+import { NAMES_AT_ONCE, vetHosts } from "#core/platform/network/vetted-address.ts";
+import { companyKeys, companyPartition } from "#core/platform/redis/keys.ts";
+import { hashToken } from "#core/platform/secrets/secrets.ts";
+import { applySetupFile, HOSTS_NAMED } from "#core/runtime/runtime.ts";
+import { checkSetup, type SetupFile, settingsWithoutEffect } from "#core/setup/rules/setup.ts";
+import { applySetup, SetupFaults } from "#core/setup/store/apply-setup.ts";
+import type { CatalogueEntry } from "#core/statuses/rules/map-status.ts";
+import { statusDetailText } from "#core/statuses/rules/status-text.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { testSetup, WEBHOOK_SECRET } from "#test/support/setup.ts";
 

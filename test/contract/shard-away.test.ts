@@ -3,8 +3,12 @@
  * that they reach, ingest serves all messages that do not need it, and what waits for it holds up nothing.
  */
 import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
-import { mastersOf } from "#core/redis/client/client.ts";
-import { CONNECT_WAIT_MS } from "#core/redis/client/connect-wait.ts";
+import { createLive } from "#core/configuration/store/live.ts";
+import { encodeLoggedEvent } from "#core/events/store/event-log.ts";
+import { type LogItem, startConsumer } from "#core/platform/log/consumer.ts";
+import { readLags } from "#core/platform/log/streams.ts";
+import { mastersOf } from "#core/platform/redis/client.ts";
+import { CONNECT_WAIT_MS } from "#core/platform/redis/connect-wait.ts";
 import {
   CHANGE_LOGS,
   companyKeys,
@@ -13,14 +17,10 @@ import {
   PARTITIONS,
   SYSTEM_KEY,
   shipmentPartition,
-} from "#core/redis/client/keys.ts";
-import { isPartAway } from "#core/redis/client/part-away.ts";
-import { createLive } from "#core/redis/config/live.ts";
-import { type LogItem, startConsumer } from "#core/redis/log/consumer.ts";
-import { encodeLoggedEvent } from "#core/redis/log/event-log.ts";
-import { readLags } from "#core/redis/log/streams.ts";
-import { readShipments } from "#core/redis/shipments/shipments.ts";
-import { trackHandler } from "#processors/track.ts";
+} from "#core/platform/redis/keys.ts";
+import { isPartAway } from "#core/platform/redis/part-away.ts";
+import { readShipments } from "#core/shipments/store/shipments.ts";
+import { trackHandler } from "#processors/track/track.ts";
 import { event } from "#test/support/courier.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { startTestCluster, type TestCluster } from "#test/support/redis-cluster.ts";

@@ -1,11 +1,11 @@
 /** Small shipment scripts, called one at a time: remaps, unmapped codes, release requests and whole hashes. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { type Redis, run, script } from "#core/redis/client/client.ts";
-import { splitChanges } from "#core/redis/log/change-log.ts";
-import askReleaseSource from "#core/redis/shipments/ask-release.lua" with { type: "text" };
-import forgetSource from "#core/redis/shipments/forget-unmapped.lua" with { type: "text" };
-import readHashesSource from "#core/redis/shipments/read-hashes.lua" with { type: "text" };
-import saveSource from "#core/redis/shipments/save-remap.lua" with { type: "text" };
+import { type Redis, run, script } from "#core/platform/redis/client.ts";
+import askReleaseSource from "#core/shipments/store/ask-release.lua" with { type: "text" };
+import { splitChanges } from "#core/shipments/store/change-log.ts";
+import readHashesSource from "#core/shipments/store/read-hashes.lua" with { type: "text" };
+import forgetSource from "#core/statuses/store/forget-unmapped.lua" with { type: "text" };
+import saveSource from "#core/statuses/store/save-remap.lua" with { type: "text" };
 import { openTestRedis } from "#test/support/servers.ts";
 
 let redis: Redis;

@@ -1,16 +1,16 @@
 /** A server that falls silent without closing its connections, as when its machine is gone, holds nobody up for ever. */
 import { expect, test } from "bun:test";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
-import { createLog } from "#core/log.ts";
+import { createLog } from "#core/platform/process/log.ts";
 import {
   connectCluster,
   connectRedis,
   type Redis,
   run,
   script,
-} from "#core/redis/client/client.ts";
-import { companyTag } from "#core/redis/client/keys.ts";
-import { isStoreUnavailable } from "#core/redis/client/store-unavailable.ts";
+} from "#core/platform/redis/client.ts";
+import { companyTag } from "#core/platform/redis/keys.ts";
+import { isStoreUnavailable } from "#core/platform/redis/store-unavailable.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { startTestCluster } from "#test/support/redis-cluster.ts";
 import { startRedisServer } from "#test/support/redis-server.ts";

@@ -3,18 +3,18 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { applySchema } from "#analytics/apply-schema.ts";
 import { checkClickhouse } from "#analytics/check-clickhouse.ts";
-import { openClickhouse } from "#analytics/clickhouse.ts";
-import { readConfig } from "#core/config.ts";
-import { DEMO_FIRST_ID } from "#core/demo-identity.ts";
-import type { SetupFile } from "#core/domain/setup/setup.ts";
-import { createLog } from "#core/log.ts";
-import { SYSTEM_KEY } from "#core/redis/client/keys.ts";
-import { beginEmptying, WrongStore } from "#core/redis/config/store-kind.ts";
-import { applySetupFile, openRuntime, openStore } from "#core/runtime.ts";
-import { demoSetup } from "#start/demo/demo-setup.ts";
-import { resetDemo } from "#start/reset-demo.ts";
+import { applySchema } from "#analytics/clickhouse/apply-schema.ts";
+import { openClickhouse } from "#analytics/clickhouse/clickhouse.ts";
+import { DEMO_FIRST_ID } from "#core/configuration/store/demo-identity.ts";
+import { beginEmptying, WrongStore } from "#core/configuration/store/store-kind.ts";
+import { readConfig } from "#core/platform/environment/config.ts";
+import { createLog } from "#core/platform/process/log.ts";
+import { SYSTEM_KEY } from "#core/platform/redis/keys.ts";
+import { applySetupFile, openRuntime, openStore } from "#core/runtime/runtime.ts";
+import type { SetupFile } from "#core/setup/rules/setup.ts";
+import { demoSetup } from "#demo/demo-setup.ts";
+import { resetDemo } from "#demo/reset-demo.ts";
 import { startClickhouseHttp } from "#test/support/clickhouse-http.ts";
 import { outcomeOf, startCommand } from "#test/support/command.ts";
 import { eventually } from "#test/support/eventually.ts";
@@ -151,7 +151,7 @@ test("bun run setup and roles alone are real, and refuse the demo's store with s
   await fill(true, DEMO);
   const path = join(root, "setup.json");
   await writeFile(path, JSON.stringify(testSetup()));
-  for (const command of [["bun", "start/setup/main.ts", path], ["bun", "api/main.ts"], [...BARE]]) {
+  for (const command of [["bun", "cli/setup/main.ts", path], ["bun", "api/main.ts"], [...BARE]]) {
     const { errors, status } = await outcomeOf(startCommand(command, { DATA_DIR: dataDir }));
     expect([status, errors.split("\n").length]).toEqual([1, 2]);
     expect(errors).toContain("holds the demo's data");
@@ -159,7 +159,7 @@ test("bun run setup and roles alone are real, and refuse the demo's store with s
 }, 300_000);
 
 test("without DATA_DIR the demo has a folder of its own, which a second demo is refused, and it stops without a drain", async () => {
-  const main = join(import.meta.dir, "..", "..", "start", "main.ts");
+  const main = join(import.meta.dir, "..", "..", "cli", "start", "main.ts");
   const bun = process.execPath;
   const env = { LOG_LEVEL: "info", DRAIN_SECONDS: "" };
   const first = startCommand([bun, main], env, { cwd: dataDir });

@@ -1,23 +1,23 @@
 /** The store's layout: migrated forward by whoever starts first, once, whatever is killed; never used by a version that is too old. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { createLog } from "#core/log.ts";
-import { connectCluster, connectRedis, type Redis } from "#core/redis/client/client.ts";
-import {
-  companyTag,
-  KEY_USERS_KEY,
-  KEYRING_KEY,
-  LAYOUT_KEY,
-  PARTITIONS,
-} from "#core/redis/client/keys.ts";
-import { keyUsers } from "#core/redis/config/keyring.ts";
+import { keyUsers } from "#core/configuration/store/keyring.ts";
 import {
   checkLayout,
   LAYOUT,
   LayoutRefused,
   migrateStore,
   OLD_PROCESSES_LIMIT_MS,
-} from "#core/redis/config/layout.ts";
-import { MIGRATIONS, type Migration } from "#core/redis/config/migrations.ts";
+} from "#core/configuration/store/layout.ts";
+import { MIGRATIONS, type Migration } from "#core/configuration/store/migrations.ts";
+import { createLog } from "#core/platform/process/log.ts";
+import { connectCluster, connectRedis, type Redis } from "#core/platform/redis/client.ts";
+import {
+  companyTag,
+  KEY_USERS_KEY,
+  KEYRING_KEY,
+  LAYOUT_KEY,
+  PARTITIONS,
+} from "#core/platform/redis/keys.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { PANEL_TOKEN, productEnv } from "#test/support/product.ts";
 import { startTestCluster } from "#test/support/redis-cluster.ts";
@@ -47,9 +47,9 @@ function adding(version: number, oldest = version - 1): Migration {
 
 /** A process that takes its time at partition 5, until it is killed. */
 const SLOW_PROCESS = `
-  import { createLog } from "#core/log.ts";
-  import { connectCluster, connectRedis } from "#core/redis/client/client.ts";
-  import { migrateStore } from "#core/redis/config/layout.ts";
+  import { createLog } from "#core/platform/process/log.ts";
+  import { connectCluster, connectRedis } from "#core/platform/redis/client.ts";
+  import { migrateStore } from "#core/configuration/store/layout.ts";
   const [, urls] = process.argv;
   const log = createLog("silent");
   const redis = urls.includes(",") ? await connectCluster(urls.split(","), log) : await connectRedis(urls, log);

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { connect as connectSecurely } from "node:tls";
-import { startNationalCarrier } from "#start/demo/national-carrier.ts";
+import { startNationalCarrier } from "#demo/national-carrier.ts";
 import { startClickhouseHttp } from "#test/support/clickhouse-http.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { startMailServer } from "#test/support/mail-server.ts";

@@ -18,10 +18,10 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { tryLock } from "#core/file-lock.ts";
-import { createLog } from "#core/log.ts";
-import { connectRedis, type Redis } from "#core/redis/client/client.ts";
-import { startEmbeddedRedis } from "#core/redis/client/embedded.ts";
+import { tryLock } from "#core/platform/process/file-lock.ts";
+import { createLog } from "#core/platform/process/log.ts";
+import { connectRedis, type Redis } from "#core/platform/redis/client.ts";
+import { startEmbeddedRedis } from "#core/platform/redis/embedded/embedded.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { productEnv } from "#test/support/product.ts";
 import { CUT_TORN_END } from "#test/support/redis-server.ts";
@@ -29,8 +29,8 @@ import { CUT_TORN_END } from "#test/support/redis-server.ts";
 const log = createLog("silent");
 /** Ends with status 1 if no server can be started. */
 const STARTER = `
-  import { createLog } from "#core/log.ts";
-  import { startEmbeddedRedis } from "#core/redis/client/embedded.ts";
+  import { createLog } from "#core/platform/process/log.ts";
+  import { startEmbeddedRedis } from "#core/platform/redis/embedded/embedded.ts";
   const server = await startEmbeddedRedis(process.argv[1], createLog("silent"));
   await server.stop();
 `;

@@ -1,7 +1,7 @@
 /** `GET /panel/api/shipments/{id}/trace` (setup-file.md): what happened to a shipment and what was reported of it. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { type Consumer, startConsumer } from "#core/redis/log/consumer.ts";
-import { readDecisions } from "#core/redis/webhooks/deliveries.ts";
+import { type Consumer, startConsumer } from "#core/platform/log/consumer.ts";
+import { readDecisions } from "#core/webhooks/store/deliveries/deliveries.ts";
 import { decideHandler } from "#processors/webhooks/decide.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { openTestPanel, type TestPanel } from "#test/support/panel.ts";

@@ -1,15 +1,15 @@
 /** From accepted events to shipment state: mapping, set-aside release, aliases, order, repetition, dead letters. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { STATUSES } from "#core/domain/statuses/status.ts";
-import { CHANGE_LOGS, deadLetterKey, EVENT_LOGS } from "#core/redis/client/keys.ts";
-import { advanceClock } from "#core/redis/config/live.ts";
-import { type Consumer, startConsumer } from "#core/redis/log/consumer.ts";
-import { readLags } from "#core/redis/log/streams.ts";
-import { readHistory, readShipments } from "#core/redis/shipments/shipments.ts";
-import { readLedger } from "#core/redis/webhooks/ledger.ts";
-import type { Running } from "#core/runtime.ts";
+import { advanceClock } from "#core/configuration/store/live.ts";
+import { type Consumer, startConsumer } from "#core/platform/log/consumer.ts";
+import { readLags } from "#core/platform/log/streams.ts";
+import { CHANGE_LOGS, deadLetterKey, EVENT_LOGS } from "#core/platform/redis/keys.ts";
+import type { Running } from "#core/runtime/runtime.ts";
+import { readHistory, readShipments } from "#core/shipments/store/shipments.ts";
+import { STATUSES } from "#core/statuses/rules/status.ts";
+import { readLedger } from "#core/webhooks/store/deliveries/ledger.ts";
 import { startIngest } from "#ingest/main.ts";
-import { trackHandler } from "#processors/track.ts";
+import { trackHandler } from "#processors/track/track.ts";
 import { event, push } from "#test/support/courier.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { hold } from "#test/support/held.ts";

@@ -1,20 +1,20 @@
 /** Design, "References as people type them": one rule for events, creations, imports, labels, orders and the panel. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { startApi } from "#api/main.ts";
-import type { CourierEvent } from "#core/domain/courier-events/event.ts";
+import type { CourierEvent } from "#core/events/rules/event.ts";
+import {
+  candidateOf,
+  registerReferences,
+  resolveReferences,
+} from "#core/events/store/references.ts";
 import {
   companyKeys,
   companyPartition,
   type Reference,
   trackingReference,
-} from "#core/redis/client/keys.ts";
-import {
-  candidateOf,
-  registerReferences,
-  resolveReferences,
-} from "#core/redis/intake/references.ts";
-import { readHotShipments } from "#core/redis/shipments/shipments.ts";
-import type { Running } from "#core/runtime.ts";
+} from "#core/platform/redis/keys.ts";
+import type { Running } from "#core/runtime/runtime.ts";
+import { readHotShipments } from "#core/shipments/store/shipments.ts";
 import { event, push } from "#test/support/courier.ts";
 import { request } from "#test/support/merchant.ts";
 import { openTestPanel, type TestPanel } from "#test/support/panel.ts";

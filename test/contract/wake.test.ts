@@ -1,11 +1,11 @@
 /** Idle loops wait for announcements, on one server and on a cluster, and miss nothing where one is lost. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { createCluster } from "redis";
-import { createLog } from "#core/log.ts";
-import { connectCluster, connectRedis, type Redis } from "#core/redis/client/client.ts";
-import { companyTag, PARTITIONS, wakeChannel } from "#core/redis/client/keys.ts";
-import { announce, openWaker } from "#core/redis/client/wake.ts";
-import { startConsumer } from "#core/redis/log/consumer.ts";
+import { startConsumer } from "#core/platform/log/consumer.ts";
+import { createLog } from "#core/platform/process/log.ts";
+import { connectCluster, connectRedis, type Redis } from "#core/platform/redis/client.ts";
+import { companyTag, PARTITIONS, wakeChannel } from "#core/platform/redis/keys.ts";
+import { announce, openWaker } from "#core/platform/redis/wake.ts";
 import { decideHandler } from "#processors/webhooks/decide.ts";
 import { startDeliverer } from "#processors/webhooks/deliver.ts";
 import { startTestSender } from "#processors/webhooks/test-events.ts";

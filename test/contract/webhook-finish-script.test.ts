@@ -1,13 +1,13 @@
 /** finish.lua, one call at a time: the delivery, and its endpoint's health, concurrency and place in the rings. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { type Redis, run } from "#core/redis/client/client.ts";
-import { FAILING_FROM } from "#core/redis/client/keys.ts";
-import { packList } from "#core/redis/client/packed-list.ts";
-import { scriptOfParts } from "#core/redis/client/script-parts.ts";
-import finishSource from "#core/redis/webhooks/finish.lua" with { type: "text" };
-import endpointHealth from "#core/redis/webhooks/parts/endpoint-health.lua" with { type: "text" };
-import endpointLevel from "#core/redis/webhooks/parts/endpoint-level.lua" with { type: "text" };
-import settleDelivery from "#core/redis/webhooks/parts/settle-delivery.lua" with { type: "text" };
+import { type Redis, run } from "#core/platform/redis/client.ts";
+import { FAILING_FROM } from "#core/platform/redis/keys.ts";
+import { packList } from "#core/platform/redis/packed-list.ts";
+import { scriptOfParts } from "#core/platform/redis/script-parts.ts";
+import finishSource from "#core/webhooks/store/deliveries/finish.lua" with { type: "text" };
+import endpointHealth from "#core/webhooks/store/parts/endpoint-health.lua" with { type: "text" };
+import endpointLevel from "#core/webhooks/store/parts/endpoint-level.lua" with { type: "text" };
+import settleDelivery from "#core/webhooks/store/parts/settle-delivery.lua" with { type: "text" };
 import { scoresOf } from "#test/support/scores-of.ts";
 import { openTestRedis } from "#test/support/servers.ts";
 

@@ -1,9 +1,9 @@
 /** The endpoint health scripts, called one at a time: alerts are raised, and failing endpoints cleared. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { type Redis, run, script } from "#core/redis/client/client.ts";
-import { FAILING_FROM } from "#core/redis/client/keys.ts";
-import alertSource from "#core/redis/webhooks/alert.lua" with { type: "text" };
-import clearFailingSource from "#core/redis/webhooks/clear-failing.lua" with { type: "text" };
+import { type Redis, run, script } from "#core/platform/redis/client.ts";
+import { FAILING_FROM } from "#core/platform/redis/keys.ts";
+import alertSource from "#core/webhooks/store/alert.lua" with { type: "text" };
+import clearFailingSource from "#core/webhooks/store/clear-failing.lua" with { type: "text" };
 import { openTestRedis } from "#test/support/servers.ts";
 
 const NOW_MS = 1_700_000_000_000;

@@ -1,10 +1,10 @@
 /** The lane scripts, called one at a time: endpoints with something to send are found, resumed or drained. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { type Redis, run, script } from "#core/redis/client/client.ts";
-import { FAILING_FROM } from "#core/redis/client/keys.ts";
-import drainSource from "#core/redis/webhooks/drain.lua" with { type: "text" };
-import lookSource from "#core/redis/webhooks/look.lua" with { type: "text" };
-import resumeSource from "#core/redis/webhooks/resume.lua" with { type: "text" };
+import { type Redis, run, script } from "#core/platform/redis/client.ts";
+import { FAILING_FROM } from "#core/platform/redis/keys.ts";
+import drainSource from "#core/webhooks/store/deliveries/drain.lua" with { type: "text" };
+import lookSource from "#core/webhooks/store/deliveries/look.lua" with { type: "text" };
+import resumeSource from "#core/webhooks/store/deliveries/resume.lua" with { type: "text" };
 import { scoresOf } from "#test/support/scores-of.ts";
 import { openTestRedis } from "#test/support/servers.ts";
 

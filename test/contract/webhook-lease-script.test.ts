@@ -1,9 +1,9 @@
 /** lease.lua, one call at a time: how many deliveries of an endpoint begin, and how long endpoints at a limit pause. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { type Redis, run } from "#core/redis/client/client.ts";
-import { scriptOfParts } from "#core/redis/client/script-parts.ts";
-import leaseSource from "#core/redis/webhooks/lease.lua" with { type: "text" };
-import endpointRoom from "#core/redis/webhooks/parts/endpoint-room.lua" with { type: "text" };
+import { type Redis, run } from "#core/platform/redis/client.ts";
+import { scriptOfParts } from "#core/platform/redis/script-parts.ts";
+import leaseSource from "#core/webhooks/store/deliveries/lease.lua" with { type: "text" };
+import endpointRoom from "#core/webhooks/store/parts/endpoint-room.lua" with { type: "text" };
 import { scoresOf } from "#test/support/scores-of.ts";
 import { openTestRedis } from "#test/support/servers.ts";
 

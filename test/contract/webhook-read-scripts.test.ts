@@ -1,9 +1,11 @@
 /** The scripts that only read, called one at a time: heads of lanes, deliveries to be sent, a shipment at one moment. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { type Redis, run, script } from "#core/redis/client/client.ts";
-import readDeliveriesSource from "#core/redis/webhooks/read-deliveries.lua" with { type: "text" };
-import readLanesSource from "#core/redis/webhooks/read-lanes.lua" with { type: "text" };
-import readMomentSource from "#core/redis/webhooks/read-moment.lua" with { type: "text" };
+import { type Redis, run, script } from "#core/platform/redis/client.ts";
+import readDeliveriesSource from "#core/webhooks/store/deliveries/read-deliveries.lua" with {
+  type: "text",
+};
+import readLanesSource from "#core/webhooks/store/deliveries/read-lanes.lua" with { type: "text" };
+import readMomentSource from "#core/webhooks/store/read-moment.lua" with { type: "text" };
 import { openTestRedis } from "#test/support/servers.ts";
 
 let redis: Redis;

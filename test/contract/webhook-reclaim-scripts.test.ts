@@ -1,8 +1,8 @@
 /** renew.lua and reclaim.lua, one call at a time: leases are renewed, and expired ones reclaimed. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { type Redis, run, script } from "#core/redis/client/client.ts";
-import reclaimSource from "#core/redis/webhooks/reclaim.lua" with { type: "text" };
-import renewSource from "#core/redis/webhooks/renew.lua" with { type: "text" };
+import { type Redis, run, script } from "#core/platform/redis/client.ts";
+import reclaimSource from "#core/webhooks/store/deliveries/reclaim.lua" with { type: "text" };
+import renewSource from "#core/webhooks/store/deliveries/renew.lua" with { type: "text" };
 import { scoresOf } from "#test/support/scores-of.ts";
 import { openTestRedis } from "#test/support/servers.ts";
 

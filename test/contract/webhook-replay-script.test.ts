@@ -1,7 +1,7 @@
 /** replay.lua, one call at a time: what it queues again and keeps, and how a replay of a window moves on. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { type Redis, run, script } from "#core/redis/client/client.ts";
-import replaySource from "#core/redis/webhooks/replay.lua" with { type: "text" };
+import { type Redis, run, script } from "#core/platform/redis/client.ts";
+import replaySource from "#core/webhooks/store/deliveries/replay.lua" with { type: "text" };
 import { scoresOf } from "#test/support/scores-of.ts";
 import { openTestRedis } from "#test/support/servers.ts";
 

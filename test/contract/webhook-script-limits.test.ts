@@ -1,7 +1,7 @@
 /** What one call of a script of the webhooks takes, and that it refuses one more before it has changed anything. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { type Redis, run } from "#core/redis/client/client.ts";
-import { packList } from "#core/redis/client/packed-list.ts";
+import { type Redis, run } from "#core/platform/redis/client.ts";
+import { packList } from "#core/platform/redis/packed-list.ts";
 import { openTestRedis } from "#test/support/servers.ts";
 import { type ScriptCall, type ScriptName, scriptNamed } from "#test/support/webhook-scripts.ts";
 

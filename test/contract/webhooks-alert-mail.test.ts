@@ -2,20 +2,20 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { alertMail } from "#core/domain/webhooks/alert-mail.ts";
-import { createMailer, type MailConfig, type Mailer } from "#core/mail.ts";
-import { webhookAlertMails } from "#core/metrics.ts";
-import { webhookKeys } from "#core/redis/client/keys.ts";
-import { allEntities } from "#core/redis/config/entities.ts";
-import { createRunningTime } from "#core/redis/log/running-time.ts";
-import { readAlerts } from "#core/redis/webhooks/alerts.ts";
+import { allEntities } from "#core/configuration/store/entities.ts";
+import { createRunningTime } from "#core/platform/log/running-time.ts";
+import { createMailer, type MailConfig, type Mailer } from "#core/platform/process/mail.ts";
+import { webhookAlertMails } from "#core/platform/process/metrics.ts";
+import type { Ticking } from "#core/platform/process/tick.ts";
+import { webhookKeys } from "#core/platform/redis/keys.ts";
+import { alertMail } from "#core/webhooks/rules/alert-mail.ts";
+import { readAlerts } from "#core/webhooks/store/alerts.ts";
 import {
   clearFailing,
   createEndpoint,
   deleteEndpoint,
   raiseAlerts,
-} from "#core/redis/webhooks/endpoints.ts";
-import type { Ticking } from "#core/tick.ts";
+} from "#core/webhooks/store/endpoints.ts";
 import { startAlertMailer } from "#processors/webhooks/alert-mailer.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { type MailServer, startMailServer } from "#test/support/mail-server.ts";

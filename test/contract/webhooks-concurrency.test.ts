@@ -1,16 +1,20 @@
 /** How many requests an endpoint has under way, how many begin in a second, and that no company takes every slot. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { ServerResponse } from "node:http";
-import { START_CONCURRENCY } from "#core/domain/webhooks/concurrency.ts";
-import { companyPartition } from "#core/redis/client/keys.ts";
-import { type Decision, eventIdOf, recordDecisions } from "#core/redis/webhooks/deliveries.ts";
-import { type EndpointLoad, readEndpointLoad } from "#core/redis/webhooks/endpoint-load.ts";
+import { companyPartition } from "#core/platform/redis/keys.ts";
+import { START_CONCURRENCY } from "#core/webhooks/rules/concurrency.ts";
+import {
+  type Decision,
+  eventIdOf,
+  recordDecisions,
+} from "#core/webhooks/store/deliveries/deliveries.ts";
+import { type EndpointLoad, readEndpointLoad } from "#core/webhooks/store/endpoint-load.ts";
 import {
   changeEndpoint,
   disableEndpoint,
   type EndpointChange,
   enableEndpoint,
-} from "#core/redis/webhooks/endpoints.ts";
+} from "#core/webhooks/store/endpoints.ts";
 import { type Deliverer, startDeliverer } from "#processors/webhooks/deliver.ts";
 import type { DeliverLimits } from "#processors/webhooks/deliver-limits.ts";
 import { eventually } from "#test/support/eventually.ts";

@@ -1,7 +1,7 @@
 /** Changes that are decided once, twice, and past the decisions that a shipment keeps: what is made, answered and counted. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
-import { type Redis, run } from "#core/redis/client/client.ts";
-import { packList } from "#core/redis/client/packed-list.ts";
+import { type Redis, run } from "#core/platform/redis/client.ts";
+import { packList } from "#core/platform/redis/packed-list.ts";
 import { openTestRedis } from "#test/support/servers.ts";
 import { scriptNamed } from "#test/support/webhook-scripts.ts";
 

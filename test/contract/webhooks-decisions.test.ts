@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { CHANGE_LOGS, webhookKeys } from "#core/redis/client/keys.ts";
-import { bumpVersion, saveEntity } from "#core/redis/config/entities.ts";
-import { type Change, encodeChange } from "#core/redis/log/change-log.ts";
-import type { LogItem } from "#core/redis/log/consumer.ts";
-import { readDecisions } from "#core/redis/webhooks/deliveries.ts";
+import { bumpVersion, saveEntity } from "#core/configuration/store/entities.ts";
+import type { LogItem } from "#core/platform/log/consumer.ts";
+import { CHANGE_LOGS, webhookKeys } from "#core/platform/redis/keys.ts";
+import { type Change, encodeChange } from "#core/shipments/store/change-log.ts";
+import { readDecisions } from "#core/webhooks/store/deliveries/deliveries.ts";
 import { decideHandler } from "#processors/webhooks/decide.ts";
 import { eventually } from "#test/support/eventually.ts";
 import {

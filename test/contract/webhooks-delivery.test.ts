@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import Stripe from "stripe";
-import { verifySignature } from "#core/domain/webhooks/signature.ts";
-import { rotateEndpointSecret } from "#core/redis/webhooks/endpoints.ts";
-import { replayDeliveries } from "#core/redis/webhooks/replays.ts";
+import { verifySignature } from "#core/webhooks/rules/signature.ts";
+import { replayDeliveries } from "#core/webhooks/store/deliveries/replays.ts";
+import { rotateEndpointSecret } from "#core/webhooks/store/endpoints.ts";
 import { eventually } from "#test/support/eventually.ts";
 import {
   createAuthority,

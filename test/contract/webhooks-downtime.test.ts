@@ -1,9 +1,9 @@
 /** Design, "Our own downtime is nobody's fault": the clocks of failing endpoints (document 3, "Endpoint") while we are down. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { createRunningTime } from "#core/redis/log/running-time.ts";
-import { readAlerts, removeAlert } from "#core/redis/webhooks/alerts.ts";
-import { enableEndpoint, failingSince } from "#core/redis/webhooks/endpoints.ts";
-import { openRuntime, type Running, type Runtime } from "#core/runtime.ts";
+import { createRunningTime } from "#core/platform/log/running-time.ts";
+import { openRuntime, type Running, type Runtime } from "#core/runtime/runtime.ts";
+import { readAlerts, removeAlert } from "#core/webhooks/store/alerts.ts";
+import { enableEndpoint, failingSince } from "#core/webhooks/store/endpoints.ts";
 import { checkHealth } from "#processors/webhooks/health-clock.ts";
 import { startWebhooks } from "#processors/webhooks/start.ts";
 import { eventually } from "#test/support/eventually.ts";

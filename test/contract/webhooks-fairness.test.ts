@@ -2,8 +2,12 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { ServerResponse } from "node:http";
 import { median, percentile } from "#bench/table.ts";
-import { type Decision, eventIdOf, recordDecisions } from "#core/redis/webhooks/deliveries.ts";
-import { disableEndpoint, enableEndpoint } from "#core/redis/webhooks/endpoints.ts";
+import {
+  type Decision,
+  eventIdOf,
+  recordDecisions,
+} from "#core/webhooks/store/deliveries/deliveries.ts";
+import { disableEndpoint, enableEndpoint } from "#core/webhooks/store/endpoints.ts";
 import { type Deliverer, startDeliverer } from "#processors/webhooks/deliver.ts";
 import { eventually } from "#test/support/eventually.ts";
 import {

@@ -3,12 +3,12 @@
  * is moved alone, and all but it; where the call is refused nothing may have changed, and the call that follows succeeds.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { hourOf } from "#core/domain/time/hour-of.ts";
-import { run } from "#core/redis/client/client.ts";
-import { companyTag, PARTITIONS, webhookKeys } from "#core/redis/client/keys.ts";
-import { type Decision, recordDecisions } from "#core/redis/webhooks/deliveries.ts";
-import { finishDeliveries } from "#core/redis/webhooks/finish-deliveries.ts";
-import { takeLeases } from "#core/redis/webhooks/leases.ts";
+import { run } from "#core/platform/redis/client.ts";
+import { companyTag, PARTITIONS, webhookKeys } from "#core/platform/redis/keys.ts";
+import { hourOf } from "#core/platform/time/hour-of.ts";
+import { type Decision, recordDecisions } from "#core/webhooks/store/deliveries/deliveries.ts";
+import { finishDeliveries } from "#core/webhooks/store/deliveries/finish-deliveries.ts";
+import { takeLeases } from "#core/webhooks/store/deliveries/leases.ts";
 import { type Everything, readAll, writeAll } from "#test/support/everything.ts";
 import { startTestCluster, type TestCluster } from "#test/support/redis-cluster.ts";
 import type { TestRuntime } from "#test/support/runtime.ts";

@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { companyPartition, webhookKeys } from "#core/redis/client/keys.ts";
-import { createRunningTime } from "#core/redis/log/running-time.ts";
-import { readAlerts, removeAlert } from "#core/redis/webhooks/alerts.ts";
-import { readDecisions } from "#core/redis/webhooks/deliveries.ts";
+import { createRunningTime } from "#core/platform/log/running-time.ts";
+import { companyPartition, webhookKeys } from "#core/platform/redis/keys.ts";
+import type { Running } from "#core/runtime/runtime.ts";
+import { readAlerts, removeAlert } from "#core/webhooks/store/alerts.ts";
+import { readDecisions } from "#core/webhooks/store/deliveries/deliveries.ts";
 import {
   disableEndpoint,
   enableEndpoint,
   readFailing,
   switchOffFailing,
-} from "#core/redis/webhooks/endpoints.ts";
-import { requestTestEvent } from "#core/redis/webhooks/webhook-tests.ts";
-import type { Running } from "#core/runtime.ts";
+} from "#core/webhooks/store/endpoints.ts";
+import { requestTestEvent } from "#core/webhooks/store/webhook-tests.ts";
 import { checkHealth } from "#processors/webhooks/health-clock.ts";
 import { startWebhooks } from "#processors/webhooks/start.ts";
 import { eventually } from "#test/support/eventually.ts";

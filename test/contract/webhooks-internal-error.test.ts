@@ -1,10 +1,10 @@
 /** An error of ours never ends a delivery: it waits for its retry by the schedule (document 3, "Delivery"). */
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
-import { faultWaitMs } from "#core/domain/webhooks/retry-schedule.ts";
-import { registry } from "#core/metrics.ts";
-import { bumpVersion, readEntity, saveEntity } from "#core/redis/config/entities.ts";
-import { readFailing } from "#core/redis/webhooks/endpoints.ts";
-import { createVault } from "#core/secrets.ts";
+import { bumpVersion, readEntity, saveEntity } from "#core/configuration/store/entities.ts";
+import { registry } from "#core/platform/process/metrics.ts";
+import { createVault } from "#core/platform/secrets/secrets.ts";
+import { faultWaitMs } from "#core/webhooks/rules/retry-schedule.ts";
+import { readFailing } from "#core/webhooks/store/endpoints.ts";
 import { eventually } from "#test/support/eventually.ts";
 import {
   createAuthority,

@@ -6,15 +6,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createConfig, lintFromString } from "@redocly/openapi-core";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
-import { verifySignature } from "#core/domain/webhooks/signature.ts";
+import { verifySignature } from "#core/webhooks/rules/signature.ts";
 import {
   SAMPLE_FACT,
   SAMPLE_SHIPMENT,
   type WebhookEvent,
   webhookPayload,
-} from "#core/domain/webhooks/webhook-payload.ts";
-import { WebhookPayload } from "#core/domain/webhooks/webhook-schema.ts";
-import { createPanelApp } from "#panel/app.ts";
+} from "#core/webhooks/rules/webhook-payload.ts";
+import { WebhookPayload } from "#core/webhooks/rules/webhook-schema.ts";
+import { createPanelApp } from "#panel/server/app.ts";
 import { typesOf, UNKNOWN_TYPE } from "#test/client-types/generate.ts";
 import { openTestPanel, type TestPanel } from "#test/support/panel.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";

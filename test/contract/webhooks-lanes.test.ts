@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { ServerResponse } from "node:http";
-import { companyPartition, webhookKeys } from "#core/redis/client/keys.ts";
-import { drainLanes, recordDecisions } from "#core/redis/webhooks/deliveries.ts";
-import { changeEndpoint, disableEndpoint, enableEndpoint } from "#core/redis/webhooks/endpoints.ts";
-import type { Leased } from "#core/redis/webhooks/leases.ts";
-import { readBalance } from "#core/redis/webhooks/ledger.ts";
+import { companyPartition, webhookKeys } from "#core/platform/redis/keys.ts";
+import { drainLanes, recordDecisions } from "#core/webhooks/store/deliveries/deliveries.ts";
+import type { Leased } from "#core/webhooks/store/deliveries/leases.ts";
+import { readBalance } from "#core/webhooks/store/deliveries/ledger.ts";
+import { changeEndpoint, disableEndpoint, enableEndpoint } from "#core/webhooks/store/endpoints.ts";
 import { startDeliverer } from "#processors/webhooks/deliver.ts";
 import { eventually } from "#test/support/eventually.ts";
 import {

@@ -1,6 +1,6 @@
 /** What one call of lease.lua hands out of given lanes, and where their endpoints stand afterwards. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { type Redis, run } from "#core/redis/client/client.ts";
+import { type Redis, run } from "#core/platform/redis/client.ts";
 import { scoresOf } from "#test/support/scores-of.ts";
 import { openTestRedis } from "#test/support/servers.ts";
 import { scriptNamed } from "#test/support/webhook-scripts.ts";

@@ -1,10 +1,10 @@
 /** Leases where a great many endpoints wait, and where processes contend for the same ones. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { chunks } from "#core/chunks.ts";
-import { companyPartition, webhookKeys } from "#core/redis/client/keys.ts";
-import { type Decision, recordDecisions } from "#core/redis/webhooks/deliveries.ts";
-import { clearFailing } from "#core/redis/webhooks/endpoints.ts";
-import type { Leased } from "#core/redis/webhooks/leases.ts";
+import { chunks } from "#core/platform/process/chunks.ts";
+import { companyPartition, webhookKeys } from "#core/platform/redis/keys.ts";
+import { type Decision, recordDecisions } from "#core/webhooks/store/deliveries/deliveries.ts";
+import type { Leased } from "#core/webhooks/store/deliveries/leases.ts";
+import { clearFailing } from "#core/webhooks/store/endpoints.ts";
 import type { TestRuntime } from "#test/support/runtime.ts";
 import {
   endpointOf,

@@ -1,19 +1,19 @@
 /** setup-file.md, The panel's HTTP API: delivery log, replays, statistics. Document 3, Delivery, Limits. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { quantileOf } from "#core/domain/benchmarks/latency-buckets.ts";
-import { romeDateTime } from "#core/domain/time/rome-time.ts";
-import { START_CONCURRENCY } from "#core/domain/webhooks/concurrency.ts";
-import { webhookKeys } from "#core/redis/client/keys.ts";
-import { readNotifications } from "#core/redis/merchant/notifications.ts";
+import { quantileOf } from "#core/benchmarks/rules/latency-buckets.ts";
+import { readNotifications } from "#core/merchants/store/notifications.ts";
+import { webhookKeys } from "#core/platform/redis/keys.ts";
+import { romeDateTime } from "#core/platform/time/rome-time.ts";
+import type { Running } from "#core/runtime/runtime.ts";
+import { START_CONCURRENCY } from "#core/webhooks/rules/concurrency.ts";
 import {
   latestReplays,
   REPLAYS_LISTED,
   readReplay,
   startReplay,
   stepReplay,
-} from "#core/redis/webhooks/replays.ts";
-import { readMoment } from "#core/redis/webhooks/shipment-moment.ts";
-import type { Running } from "#core/runtime.ts";
+} from "#core/webhooks/store/deliveries/replays.ts";
+import { readMoment } from "#core/webhooks/store/shipment-moment.ts";
 import { startWebhooks } from "#processors/webhooks/start.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { openTestPanel, type TestPanel } from "#test/support/panel.ts";

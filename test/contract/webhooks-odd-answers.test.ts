@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type AddressInfo, createServer, type Server } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
-import { parseCidr } from "#core/cidr.ts";
-import { V1_HEADERS, webhookHeaders } from "#core/domain/webhooks/webhook-request.ts";
-import { v1MeaningOf } from "#core/domain/webhooks/webhook-v1.ts";
+import { parseCidr } from "#core/platform/network/cidr.ts";
+import { V1_HEADERS, webhookHeaders } from "#core/webhooks/rules/webhook-request.ts";
+import { v1MeaningOf } from "#core/webhooks/rules/webhook-v1.ts";
 import {
   createTransport,
   HEADER_LIMIT_BYTES,

@@ -4,10 +4,10 @@
  */
 
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
-import { connectRedis, type Redis } from "#core/redis/client/client.ts";
-import { companyPartition, webhookKeys } from "#core/redis/client/keys.ts";
-import { claimAlert, readAlerts, removeAlert } from "#core/redis/webhooks/alerts.ts";
-import { readEndpointLoad } from "#core/redis/webhooks/endpoint-load.ts";
+import { connectRedis, type Redis } from "#core/platform/redis/client.ts";
+import { companyPartition, webhookKeys } from "#core/platform/redis/keys.ts";
+import { claimAlert, readAlerts, removeAlert } from "#core/webhooks/store/alerts.ts";
+import { readEndpointLoad } from "#core/webhooks/store/endpoint-load.ts";
 import type { DeliverLimits } from "#processors/webhooks/deliver-limits.ts";
 import { eventually } from "#test/support/eventually.ts";
 import {

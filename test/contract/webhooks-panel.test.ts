@@ -1,12 +1,12 @@
 /** setup-file.md, The panel's HTTP API: endpoints. Document 3, Endpoint configuration, Signature rules, Limits. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
-import { verifySignature } from "#core/domain/webhooks/signature.ts";
-import { SETUP_LOCK_KEY } from "#core/redis/client/keys.ts";
-import { allEntities } from "#core/redis/config/entities.ts";
-import { applySetup } from "#core/redis/setup/apply-setup.ts";
-import { disableEndpoint } from "#core/redis/webhooks/endpoints.ts";
-import type { Running } from "#core/runtime.ts";
+import { allEntities } from "#core/configuration/store/entities.ts";
+import { SETUP_LOCK_KEY } from "#core/platform/redis/keys.ts";
+import type { Running } from "#core/runtime/runtime.ts";
+import { applySetup } from "#core/setup/store/apply-setup.ts";
+import { verifySignature } from "#core/webhooks/rules/signature.ts";
+import { disableEndpoint } from "#core/webhooks/store/endpoints.ts";
 import { startWebhooks } from "#processors/webhooks/start.ts";
 import type { Answer } from "#test/support/api.ts";
 import { eventually } from "#test/support/eventually.ts";

@@ -2,11 +2,11 @@
  * What one call of many decisions or results leaves: of each endpoint its lanes, its log and its health, of an hour its attempts.
  */
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { hourOf } from "#core/domain/time/hour-of.ts";
-import { companyPartition, FAILING_FROM, webhookKeys } from "#core/redis/client/keys.ts";
-import { type Decision, recordDecisions } from "#core/redis/webhooks/deliveries.ts";
-import type { Finished } from "#core/redis/webhooks/finish-deliveries.ts";
-import type { Leased } from "#core/redis/webhooks/leases.ts";
+import { companyPartition, FAILING_FROM, webhookKeys } from "#core/platform/redis/keys.ts";
+import { hourOf } from "#core/platform/time/hour-of.ts";
+import { type Decision, recordDecisions } from "#core/webhooks/store/deliveries/deliveries.ts";
+import type { Finished } from "#core/webhooks/store/deliveries/finish-deliveries.ts";
+import type { Leased } from "#core/webhooks/store/deliveries/leases.ts";
 import type { TestRuntime } from "#test/support/runtime.ts";
 import {
   beginHour,

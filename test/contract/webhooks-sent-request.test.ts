@@ -1,12 +1,12 @@
 /** Document 3, Receiver request sent by the service: what the delivery log tells of each request. */
 import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { v1EndpointId } from "#core/domain/webhooks/webhook-v1.ts";
-import { shipmentPartition, webhookKeys } from "#core/redis/client/keys.ts";
-import { EARLIER_TARGETS_KEPT } from "#core/redis/config/endpoint-entity.ts";
-import { applySetup } from "#core/redis/setup/apply-setup.ts";
-import { deliveryIdOf, readDecisions } from "#core/redis/webhooks/deliveries.ts";
-import type { Running } from "#core/runtime.ts";
+import { EARLIER_TARGETS_KEPT } from "#core/configuration/store/endpoint-entity.ts";
+import { shipmentPartition, webhookKeys } from "#core/platform/redis/keys.ts";
+import type { Running } from "#core/runtime/runtime.ts";
+import { applySetup } from "#core/setup/store/apply-setup.ts";
+import { v1EndpointId } from "#core/webhooks/rules/webhook-v1.ts";
+import { deliveryIdOf, readDecisions } from "#core/webhooks/store/deliveries/deliveries.ts";
 import { startWebhooks } from "#processors/webhooks/start.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { openTestPanel, type TestPanel } from "#test/support/panel.ts";

@@ -2,18 +2,18 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import type { ServerResponse } from "node:http";
 import { percentile } from "#bench/table.ts";
-import { chunks } from "#core/chunks.ts";
-import { START_CONCURRENCY } from "#core/domain/webhooks/concurrency.ts";
-import { retryWaitMs } from "#core/domain/webhooks/retry-schedule.ts";
-import { companyPartition, webhookKeys } from "#core/redis/client/keys.ts";
+import { chunks } from "#core/platform/process/chunks.ts";
+import { companyPartition, webhookKeys } from "#core/platform/redis/keys.ts";
+import { START_CONCURRENCY } from "#core/webhooks/rules/concurrency.ts";
+import { retryWaitMs } from "#core/webhooks/rules/retry-schedule.ts";
 import {
   type Decision,
   type Delivery,
   eventIdOf,
   readDeliveries,
   recordDecisions,
-} from "#core/redis/webhooks/deliveries.ts";
-import { readEndpointLoad } from "#core/redis/webhooks/endpoint-load.ts";
+} from "#core/webhooks/store/deliveries/deliveries.ts";
+import { readEndpointLoad } from "#core/webhooks/store/endpoint-load.ts";
 import { type Deliverer, startDeliverer } from "#processors/webhooks/deliver.ts";
 import type { DeliverLimits } from "#processors/webhooks/deliver-limits.ts";
 import { eventually } from "#test/support/eventually.ts";

@@ -3,8 +3,8 @@ import { spawn } from "node:child_process";
 import { createSocket } from "node:dgram";
 import { Resolver } from "node:dns/promises";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
-import { parseCidr } from "#core/cidr.ts";
-import { createNameResolver } from "#core/resolve-name.ts";
+import { parseCidr } from "#core/platform/network/cidr.ts";
+import { createNameResolver } from "#core/platform/network/resolve-name.ts";
 import {
   createTransport,
   type Transport,

@@ -1,14 +1,19 @@
 /** Work that waits for a worker: whose comes next. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { companyKeys, companyPartition, companyTag, workKeys } from "#core/redis/client/keys.ts";
 import {
   acceptJob,
   importChunks,
   LATEST_JOBS_PER_PARTITION,
-} from "#core/redis/merchant/import-jobs.ts";
-import { renewWork, settleWork, type Taken, takeWork } from "#core/redis/merchant/work-queue.ts";
+} from "#core/merchants/store/jobs/import-jobs.ts";
+import {
+  renewWork,
+  settleWork,
+  type Taken,
+  takeWork,
+} from "#core/merchants/store/jobs/work-queue.ts";
+import { companyKeys, companyPartition, companyTag, workKeys } from "#core/platform/redis/keys.ts";
 import { importWork } from "#processors/jobs/import-work.ts";
-import { startWorker } from "#processors/worker.ts";
+import { startWorker } from "#processors/jobs/worker.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { shipmentItem } from "#test/support/merchant.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";

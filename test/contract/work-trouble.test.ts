@@ -1,12 +1,12 @@
 /** Messages and imports when the store is unavailable, or an error of ours comes in between: no verdict, no repetition. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { atWork } from "#core/background.ts";
-import { connectRedis } from "#core/redis/client/client.ts";
-import { companyKeys, companyPartition, shipmentPartition } from "#core/redis/client/keys.ts";
-import { acceptJob, importChunks, readJob } from "#core/redis/merchant/import-jobs.ts";
-import { acceptMessages, type Message } from "#core/redis/merchant/messages.ts";
-import { readNotifications } from "#core/redis/merchant/notifications.ts";
-import { readMoment } from "#core/redis/webhooks/shipment-moment.ts";
+import { acceptJob, importChunks, readJob } from "#core/merchants/store/jobs/import-jobs.ts";
+import { acceptMessages, type Message } from "#core/merchants/store/messages.ts";
+import { readNotifications } from "#core/merchants/store/notifications.ts";
+import { atWork } from "#core/platform/process/background.ts";
+import { connectRedis } from "#core/platform/redis/client.ts";
+import { companyKeys, companyPartition, shipmentPartition } from "#core/platform/redis/keys.ts";
+import { readMoment } from "#core/webhooks/store/shipment-moment.ts";
 import { startJobs } from "#processors/jobs/start.ts";
 import { startNotify } from "#processors/notify/start.ts";
 import { eventually } from "#test/support/eventually.ts";

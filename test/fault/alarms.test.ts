@@ -8,7 +8,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { EVENT_LOGS, eventKeys, retriesKey } from "#core/redis/client/keys.ts";
+import { EVENT_LOGS, eventKeys, retriesKey } from "#core/platform/redis/keys.ts";
 import { type ClickhouseServer, startClickhouseHttp } from "#test/support/clickhouse-http.ts";
 import { event, push } from "#test/support/courier.ts";
 import { createShipments } from "#test/support/event-stream.ts";
@@ -111,7 +111,7 @@ describe.if(promtool !== null)("by Prometheus itself", () => {
       const common = { trigger: "every_event", alertEmail: "ops@acme.test" } as const;
       channel.webhooks = [{ code: "main", url, statuses: ["IN_TRANSIT"], ...common }];
     }
-    const start = `ulimit -n ${FILES_LIMIT}; exec bun start/main.ts --quiet`;
+    const start = `ulimit -n ${FILES_LIMIT}; exec bun cli/start/main.ts --quiet`;
     product = await newProduct(["sh", "-c", start], setup, {
       REDIS_URL: server.url,
       WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8",

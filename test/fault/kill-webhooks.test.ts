@@ -1,6 +1,6 @@
 /** Document 3, Delivery and Endpoint: a killed process loses no delivery and sends none to an endpoint that is off. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { CourierEvent } from "#core/domain/courier-events/event.ts";
+import type { CourierEvent } from "#core/events/rules/event.ts";
 import { event, pushUntilAccepted } from "#test/support/courier.ts";
 import { createShipments } from "#test/support/event-stream.ts";
 import { eventually } from "#test/support/eventually.ts";

@@ -3,9 +3,9 @@
  * that does not need their shard is served and worked off meanwhile, and once they are back nothing was lost or doubled.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { CourierEvent } from "#core/domain/courier-events/event.ts";
-import { companyTag, trackingReference } from "#core/redis/client/keys.ts";
-import { seenBucket } from "#core/redis/log/seen.ts";
+import type { CourierEvent } from "#core/events/rules/event.ts";
+import { seenBucket } from "#core/events/store/seen.ts";
+import { companyTag, trackingReference } from "#core/platform/redis/keys.ts";
 import { type ClusterProduct, openClusterProduct } from "#test/support/cluster-product.ts";
 import { event, type PushResult, push } from "#test/support/courier.ts";
 import { createShipments, startEventStream } from "#test/support/event-stream.ts";

@@ -4,9 +4,9 @@
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createClient } from "redis";
-import { companyTag } from "#core/redis/client/keys.ts";
-import { parseNodes } from "#core/redis/nodes/cluster-nodes.ts";
-import { KEYS_PER_BATCH } from "#core/redis/nodes/move-slots.ts";
+import { KEYS_PER_BATCH } from "#core/placement/store/move-slots.ts";
+import { companyTag } from "#core/platform/redis/keys.ts";
+import { parseNodes } from "#core/platform/redis/nodes/cluster-nodes.ts";
 import { outcomeOf, startCommand } from "#test/support/command.ts";
 import { createShipments, startEventStream } from "#test/support/event-stream.ts";
 import { eventually } from "#test/support/eventually.ts";
@@ -57,7 +57,7 @@ afterAll(async () => {
 
 const clusterEnv = () => ({ REDIS_CLUSTER_URLS: cluster.urls, REDIS_WAIT_REPLICAS: "1" });
 const start = (...args: string[]) =>
-  startCommand(["bun", "start/slots/main.ts", ...args], clusterEnv());
+  startCommand(["bun", "cli/slots/main.ts", ...args], clusterEnv());
 const slots = (...args: string[]) => outcomeOf(start(...args));
 
 /** Those that have slots. */
@@ -162,7 +162,7 @@ test("slots move under load, the command killed and run again, and no event and 
   expect(product.output()).not.toContain("dead letter");
 
   const { output } = await outcomeOf(
-    startCommand(["bun", "start/doctor/main.ts", "store"], clusterEnv()),
+    startCommand(["bun", "cli/doctor/main.ts", "store"], clusterEnv()),
   );
   const bad = output.split("\n").filter((line) => line.startsWith("BAD"));
   expect(bad).toEqual([]);

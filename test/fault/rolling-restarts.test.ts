@@ -3,7 +3,7 @@
  * readiness every second, while 200 requests a second go through them on connections that their clients keep.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { CourierEvent } from "#core/domain/courier-events/event.ts";
+import type { CourierEvent } from "#core/events/rules/event.ts";
 import { type Balancer, startBalancer } from "#test/support/balancer.ts";
 import { type ClickhouseServer, startClickhouseHttp } from "#test/support/clickhouse-http.ts";
 import { createShipments, numbered } from "#test/support/event-stream.ts";

@@ -4,6 +4,7 @@
  * commit; a clone without either cannot run this.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -48,7 +49,9 @@ describe.skipIf(!previous)(`from ${previous}`, () => {
     await symlink(resolve("node_modules"), join(folder, "node_modules"));
     server = await startRedisServer();
     const env = { ...SECRETS, REDIS_URL: server.url };
-    const old = ["bun", join(folder, "start/main.ts"), "--quiet"] as const;
+    // Where the programs of 0.1.0 were.
+    const places = ["cli/start/main.ts", "start/main.ts"].map((path) => join(folder, path));
+    const old = ["bun", places.find((path) => existsSync(path)) ?? "", "--quiet"] as const;
     before = await newProduct(old, testSetup(), env);
     now = await newProduct(BARE, testSetup(), env);
     await before.start();

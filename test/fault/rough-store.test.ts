@@ -4,7 +4,7 @@
  * ClickHouse comes back, in a measured run, it gets every event of the day, once.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { CourierEvent } from "#core/domain/courier-events/event.ts";
+import type { CourierEvent } from "#core/events/rules/event.ts";
 import { analysedEvents } from "#test/support/analysed-events.ts";
 import { type ClickhouseServer, startClickhouseHttp } from "#test/support/clickhouse-http.ts";
 import { createShipments, startEventStream } from "#test/support/event-stream.ts";

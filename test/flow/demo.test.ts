@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DEMO_COURIERS } from "#start/demo/couriers.ts";
-import { DEMO_CHANNELS } from "#start/demo/demo-setup.ts";
-import { BENCHMARK_PLACES, PLACES } from "#start/demo/places.ts";
+import { DEMO_COURIERS } from "#demo/couriers.ts";
+import { DEMO_CHANNELS } from "#demo/demo-setup.ts";
+import { BENCHMARK_PLACES, PLACES } from "#demo/places.ts";
 import { startCommand } from "#test/support/command.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { freePort } from "#test/support/free-port.ts";
@@ -28,7 +28,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "waybill-demo-"));
   const port = await freePort();
   panel = `http://127.0.0.1:${port}`;
-  demo = startCommand(["bun", "start/main.ts"], {
+  demo = startCommand(["bun", "cli/start/main.ts"], {
     ...{ DATA_DIR: join(folder, "data"), PANEL_PORT: String(port), PANEL_TOKEN: TOKEN },
     MIMALLOC_PURGE_DELAY: "60000",
   });

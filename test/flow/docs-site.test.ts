@@ -4,14 +4,15 @@ import { readdirSync, readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { documentRoutes } from "#panel/routes/documents.ts";
-import { anchorOf, deadLinks, linksOf, sitePages } from "#start/docs/pages.ts";
+import { documentRoutes } from "#panel/server/pages/documents.ts";
 import { outcomeOf, startCommand } from "#test/support/command.ts";
+import { anchorOf, deadLinks, linksOf, sitePages } from "#tools/docs/pages.ts";
 
 const PAGES = sitePages();
+const DECISIONS = [...new Bun.Glob("docs/decisions/*.md").scanSync(".")];
 
 describe("the links of documents", () => {
-  test.each(["README.md", ...PAGES.map(({ source }) => source)])(
+  test.each(["README.md", ...DECISIONS, ...PAGES.map(({ source }) => source)])(
     "of %s lead somewhere",
     (source) => {
       expect(deadLinks(source, readFileSync(source, "utf8"))).toEqual([]);

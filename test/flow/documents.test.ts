@@ -3,8 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtemp, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { VARIABLES } from "#core/variables.ts";
-import { demoSetup } from "#start/demo/demo-setup.ts";
+import { Glob } from "bun";
+import { VARIABLES } from "#core/platform/environment/variables.ts";
+import { demoSetup } from "#demo/demo-setup.ts";
 import { outcomeOf, startCommand } from "#test/support/command.ts";
 import { event, push } from "#test/support/courier.ts";
 import { commandsOf, DOCUMENTS, type Example, examplesIn } from "#test/support/documents.ts";
@@ -45,7 +46,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "waybill-documents-"));
   const setup = demoSetup("https://127.0.0.1:1", () => "http://127.0.0.1:1");
   const env = { WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8" };
-  product = await newProduct(["bun", "start/main.ts", "--quiet"], setup, env);
+  product = await newProduct(["bun", "cli/start/main.ts", "--quiet"], setup, env);
   await product.start();
 }, 300_000);
 
@@ -207,7 +208,11 @@ const exists = (path: string) =>
 test("commands and files that the text names are there", async () => {
   const { scripts } = await Bun.file("package.json").json();
   const missing: string[] = [];
-  for (const document of [...DOCUMENTS, "ARCHITECTURE.md"]) {
+  for (const document of [
+    ...DOCUMENTS,
+    "ARCHITECTURE.md",
+    ...new Glob("docs/decisions/*.md").scanSync("."),
+  ]) {
     const text = await Bun.file(document).text();
     for (const [, name = ""] of text.matchAll(/`bun run ([\w-]+)/g)) {
       if (!(name in scripts)) missing.push(`${document}: bun run ${name}`);
@@ -232,7 +237,7 @@ test("examples in JSON are well-formed, and setup files are ones that a setup ta
     await writeFile(file, bare);
     const env = { ...{ DATA_DIR: join(folder, "data") }, ...{ LOG_LEVEL: "error" } };
     const { output, status } = await outcomeOf(
-      startCommand(["bun", "start/setup/main.ts", file], env),
+      startCommand(["bun", "cli/setup/main.ts", file], env),
     );
     expect([document, output, status]).toEqual([document, output, 0]);
   }

@@ -1,4 +1,4 @@
-/** What `start/run.mjs` installs, with npm itself, in a small product whose packages are files. */
+/** What `cli/run.mjs` installs, with npm itself, in a small product whose packages are files. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { cp, exists, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -44,7 +44,7 @@ async function lock(bunVersion: string, toolVersion: string): Promise<void> {
 }
 
 async function run(...args: string[]) {
-  const done = await outcomeOf(startCommand(["node", "start/run.mjs", ...args], {}, { cwd: root }));
+  const done = await outcomeOf(startCommand(["node", "cli/run.mjs", ...args], {}, { cwd: root }));
   expect([args, done.status, done.status === 0 ? "" : done.errors]).toEqual([args, 0, ""]);
   return { ...done, installs: done.errors.includes(INSTALLING) };
 }
@@ -52,8 +52,8 @@ async function run(...args: string[]) {
 beforeAll(async () => {
   root = await mkdtemp(join(tmpdir(), "waybill-install-"));
   await mkdir(join(root, "start"));
-  await cp("start/run.mjs", join(root, "start/run.mjs"));
-  await writeFile(join(root, "start/main.ts"), 'console.log("started");\n');
+  await cp("cli/run.mjs", join(root, "cli/run.mjs"));
+  await writeFile(join(root, "cli/start/main.ts"), 'console.log("started");\n');
   const testFile = 'import { test } from "bun:test";\ntest("runs", () => {});\n';
   await writeFile(join(root, "small.test.ts"), testFile);
   await pack("bun", "1.0.0");

@@ -1,8 +1,8 @@
 /** The whole way, as a newcomer starts it: events over HTTP become state, a signed webhook and a benchmark. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { SetupFile } from "#core/domain/setup/setup.ts";
-import { verifySignature } from "#core/domain/webhooks/signature.ts";
-import { linesToTry } from "#start/demo/welcome.ts";
+import type { SetupFile } from "#core/setup/rules/setup.ts";
+import { verifySignature } from "#core/webhooks/rules/signature.ts";
+import { linesToTry } from "#demo/welcome.ts";
 import { outcomeOf, startCommand } from "#test/support/command.ts";
 import { event, push } from "#test/support/courier.ts";
 import { daysAgo } from "#test/support/days.ts";

@@ -17,12 +17,12 @@ import {
 } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import { CHANGED_FILES, refusalOf, releasedText } from "#start/release/release-files.ts";
 import { outcomeOf, startCommand } from "#test/support/command.ts";
 import { eventually } from "#test/support/eventually.ts";
+import { CHANGED_FILES, refusalOf, releasedText } from "#tools/release/release-files.ts";
 
 const NEXT = "7.8.9";
-const MAIN = resolve("start/release/main.ts");
+const MAIN = resolve("tools/release/main.ts");
 /** Of the client, with what builds it. */
 const PACKAGES = [
   ...["openapi-fetch", "openapi-typescript-helpers", "typescript", "@typescript"],
@@ -170,7 +170,7 @@ test("a check that fails, or is interrupted, leaves everything as it was", async
 
 test("a release that is interrupted between two commands begins no other, and can still undo", async () => {
   const program = `
-    import { attempt, failOnSignals, run } from "#start/release/command.ts";
+    import { attempt, failOnSignals, run } from "#tools/release/command.ts";
     failOnSignals();
     process.on("SIGTERM", async () => {
       console.log(await run(["echo", "went on"], ".").catch(({ message }) => message));

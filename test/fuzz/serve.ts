@@ -2,9 +2,9 @@
 import { openBenchmarks } from "#analytics/benchmarks.ts";
 import { openInsights } from "#analytics/insights.ts";
 import { startApi } from "#api/main.ts";
-import type { SetupFile } from "#core/domain/setup/setup.ts";
+import type { SetupFile } from "#core/setup/rules/setup.ts";
 import { startIngest } from "#ingest/main.ts";
-import { createPanelApp } from "#panel/app.ts";
+import { createPanelApp } from "#panel/server/app.ts";
 import { labelBody, labelSetup } from "#test/support/label-setup.ts";
 import { openTestRuntime } from "#test/support/runtime.ts";
 

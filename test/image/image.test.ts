@@ -211,7 +211,7 @@ describe("run as compose.yaml says", () => {
     const [own] = JSON.parse(await done("image", "inspect", IMAGE));
     const [, ...ofImage] = (own.Healthcheck ?? own.Config.Healthcheck).Test;
     expect((await inside("ingest", ...ofImage)).status).toBe(0);
-    expect((await inside("ingest", "bun", "start/healthy/main.ts", "8099")).status).toBe(1);
+    expect((await inside("ingest", "bun", "cli/healthy/main.ts", "8099")).status).toBe(1);
   });
 
   test("the panel serves the documentation that the image was built with, and the files that it leads to", async () => {

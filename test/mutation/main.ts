@@ -1,5 +1,5 @@
 /**
- * `bun run mutate [--only path] [--scripts] [--most N] [--seed N] [--part 1/4] [--record] [--verbose]`: changes the rules of `core/domain`,
+ * `bun run mutate [--only path] [--scripts] [--most N] [--seed N] [--part 1/4] [--record] [--verbose]`: changes the rules of core,
  * or with `--scripts` the Lua scripts, in one small place at a time, and tells which changes no test notices. No file is changed.
  * A mutator of our own, since Stryker has no runner for Bun's tests: with its command runner it would start the whole suite for
  * every mutant. Here a process loads the tests once and runs them against many mutants (`judge.ts`).
@@ -41,7 +41,7 @@ const { values } = parseArgs({
 const most = Number(values.most) || Number.POSITIVE_INFINITY;
 const [part = 1, parts = 1] = values.part.split("/").map(Number);
 
-const pattern = values.scripts ? "core/redis/**/*.lua" : "core/domain/**/*.ts";
+const pattern = values.scripts ? "core/**/*.lua" : "core/*/rules/**/*.ts";
 const files = [...new Bun.Glob(pattern).scanSync(".")].toSorted();
 const judges = await Promise.all(Array.from({ length: availableParallelism() }, startJudge));
 let [tried, killed] = [0, 0];

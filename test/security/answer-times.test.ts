@@ -6,8 +6,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { openArchive } from "#analytics/archive.ts";
 import { type Benchmarks, openBenchmarks } from "#analytics/benchmarks.ts";
-import { beginGeneration } from "#core/redis/intake/compact-references.ts";
-import { createPanelApp } from "#panel/app.ts";
+import { beginGeneration } from "#core/events/store/compact-references.ts";
+import { createPanelApp } from "#panel/server/app.ts";
 import { makeAccount } from "#test/support/accounts.ts";
 import { item, openTestApi, type TestApi } from "#test/support/api.ts";
 import { labelBody, labelSetup } from "#test/support/label-setup.ts";

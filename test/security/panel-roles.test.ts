@@ -10,9 +10,9 @@ import {
   capabilitiesOf,
   type Role,
   rolesOf,
-} from "#core/domain/accounts/roles.ts";
-import { type Needs, needsOf } from "#core/http/access.ts";
-import { createPanelApp } from "#panel/app.ts";
+} from "#core/accounts/rules/roles.ts";
+import { type Needs, needsOf } from "#core/platform/http/access.ts";
+import { createPanelApp } from "#panel/server/app.ts";
 import { makeAccount, type TestAccount } from "#test/support/accounts.ts";
 import { type Measuring, startMeasuring } from "#test/support/measured.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";

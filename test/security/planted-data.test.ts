@@ -3,8 +3,8 @@
  * in requests that are right and in requests that are wrong, and looked for in the log, the metrics and ClickHouse.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { openClickhouse } from "#analytics/clickhouse.ts";
-import { readConfig } from "#core/config.ts";
+import { openClickhouse } from "#analytics/clickhouse/clickhouse.ts";
+import { readConfig } from "#core/platform/environment/config.ts";
 import { event, push, pushBytes } from "#test/support/courier.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { startMeasuring } from "#test/support/measured.ts";

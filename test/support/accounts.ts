@@ -1,9 +1,9 @@
 /** Accounts of the control panel, and their sessions, for tests that are not about the way to them. */
-import type { AccountKind, Role } from "#core/domain/accounts/roles.ts";
-import { hashPassword } from "#core/passwords.ts";
-import { acceptLink, inviteAccount } from "#core/redis/config/accounts.ts";
-import type { AccountEntity } from "#core/redis/config/entities.ts";
-import { logInAccount } from "#panel/log-in.ts";
+import type { AccountKind, Role } from "#core/accounts/rules/roles.ts";
+import { acceptLink, inviteAccount } from "#core/accounts/store/accounts.ts";
+import type { AccountEntity } from "#core/configuration/store/entities.ts";
+import { hashPassword } from "#core/platform/secrets/passwords.ts";
+import { logInAccount } from "#panel/server/accounts/log-in.ts";
 import type { TestRuntime } from "./runtime.ts";
 
 export interface TestAccount {

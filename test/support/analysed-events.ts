@@ -1,6 +1,6 @@
 /** What a product left in its ClickHouse. */
-import { openClickhouse } from "#analytics/clickhouse.ts";
-import { readConfig } from "#core/config.ts";
+import { openClickhouse } from "#analytics/clickhouse/clickhouse.ts";
+import { readConfig } from "#core/platform/environment/config.ts";
 
 /**
  * Events, each counted once.

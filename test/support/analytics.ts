@@ -1,8 +1,8 @@
 /** The product in this process with its analytics, and an operator who asks it SQL. */
 import { startAnalytics } from "#analytics/main.ts";
-import type { SetupFile } from "#core/domain/setup/setup.ts";
-import { readLags } from "#core/redis/log/streams.ts";
-import type { Running, StartRole } from "#core/runtime.ts";
+import { readLags } from "#core/platform/log/streams.ts";
+import type { Running, StartRole } from "#core/runtime/runtime.ts";
+import type { SetupFile } from "#core/setup/rules/setup.ts";
 import { startIngest } from "#ingest/main.ts";
 import { startPanel } from "#panel/main.ts";
 import { startProcessors } from "#processors/main.ts";

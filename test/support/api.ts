@@ -3,15 +3,15 @@ import { openArchive } from "#analytics/archive.ts";
 import { openBenchmarks } from "#analytics/benchmarks.ts";
 import { createApiApp } from "#api/app.ts";
 import { MERCHANT_API } from "#api/openapi.ts";
-import type { SetupFile } from "#core/domain/setup/setup.ts";
-import type { Route } from "#core/http/no-route.ts";
+import { advanceClock } from "#core/configuration/store/live.ts";
+import type { Route } from "#core/platform/http/no-route.ts";
 import {
   type DescribedRoute,
   describedRoutes,
   openApiDocument,
-} from "#core/http/openapi/document.ts";
-import { advanceClock } from "#core/redis/config/live.ts";
-import { openRuntime, type Runtime } from "#core/runtime.ts";
+} from "#core/platform/openapi/document.ts";
+import { openRuntime, type Runtime } from "#core/runtime/runtime.ts";
+import type { SetupFile } from "#core/setup/rules/setup.ts";
 import { type AnswerChecker, answerChecker } from "./described-answers.ts";
 import { openTestRuntime, type TestRuntime } from "./runtime.ts";
 

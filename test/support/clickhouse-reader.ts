@@ -1,10 +1,10 @@
-/** The user of `analytics/read-only-user.sql` on a server that a test has started, in the database `default`. */
+/** The user of `analytics/sql/read-only-user.sql` on a server that a test has started, in the database `default`. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ClickHouseClient } from "@clickhouse/client";
 import type { ServerUser } from "./clickhouse-http.ts";
 
-const FILE = join(import.meta.dir, "..", "..", "analytics", "read-only-user.sql");
+const FILE = join(import.meta.dir, "..", "..", "analytics", "sql", "read-only-user.sql");
 export const READER_PASSWORD = "reader's & own:1";
 
 export const READER_STATEMENTS: readonly string[] = readFileSync(FILE, "utf8")

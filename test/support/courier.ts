@@ -1,8 +1,8 @@
 /** A courier that pushes events over HTTP, as document 2 describes its sender. */
 import { expect } from "bun:test";
 import { gzipSync } from "node:zlib";
-import type { CourierEvent } from "#core/domain/courier-events/event.ts";
-import { sign } from "#core/domain/webhooks/signature.ts";
+import type { CourierEvent } from "#core/events/rules/event.ts";
+import { sign } from "#core/webhooks/rules/signature.ts";
 import { eventually } from "./eventually.ts";
 
 export interface PushResult {

@@ -1,9 +1,9 @@
 /** Compares every answer of an app with the OpenAPI document that is generated from its routes. */
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
-import type { Json } from "#core/domain/schema/published-schema.ts";
-import type { Route } from "#core/http/no-route.ts";
-import { type Api, openApiDocument } from "#core/http/openapi/document.ts";
+import type { Route } from "#core/platform/http/no-route.ts";
+import { type Api, openApiDocument } from "#core/platform/openapi/document.ts";
+import type { Json } from "#core/platform/schema/published-schema.ts";
 
 export interface GivenAnswer {
   readonly method: string;

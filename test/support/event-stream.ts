@@ -1,6 +1,6 @@
 /** A courier that sends without pause and retries for ever, and the account of what it was answered. */
 import { expect } from "bun:test";
-import type { CourierEvent } from "#core/domain/courier-events/event.ts";
+import type { CourierEvent } from "#core/events/rules/event.ts";
 import { event, type PushResult, push } from "./courier.ts";
 import { eventually, within } from "./eventually.ts";
 import { shipmentItem, signIn } from "./merchant.ts";

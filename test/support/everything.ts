@@ -1,5 +1,5 @@
 /** The content of keys, to be compared and to be put back. */
-import { binary, type Redis } from "#core/redis/client/client.ts";
+import { binary, type Redis } from "#core/platform/redis/client.ts";
 
 /** What stands in every key, by key; and what brings it back. */
 export interface Everything {

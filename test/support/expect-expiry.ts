@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import type { Redis } from "#core/redis/client/client.ts";
+import type { Redis } from "#core/platform/redis/client.ts";
 
 /** Expects keys to expire so long after a call. @returns its reply */
 export async function expectExpiry<T>(

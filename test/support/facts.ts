@@ -1,11 +1,12 @@
 /** Carrier events applied to shipments directly, for tests that are not about their way through the logs. */
-import type { Fact, Mapping } from "#core/domain/courier-events/fact.ts";
-import { fold } from "#core/domain/shipments/fold.ts";
-import { mapStatus } from "#core/domain/statuses/map-status.ts";
-import { instantOf } from "#core/domain/time/rome-time.ts";
-import type { Redis } from "#core/redis/client/client.ts";
-import type { Live } from "#core/redis/config/live.ts";
-import { type Commit, commitShipments, readHotShipments } from "#core/redis/shipments/shipments.ts";
+
+import type { Live } from "#core/configuration/store/live.ts";
+import type { Fact, Mapping } from "#core/events/rules/fact.ts";
+import type { Redis } from "#core/platform/redis/client.ts";
+import { instantOf } from "#core/platform/time/rome-time.ts";
+import { fold } from "#core/shipments/rules/fold.ts";
+import { type Commit, commitShipments, readHotShipments } from "#core/shipments/store/shipments.ts";
+import { mapStatus } from "#core/statuses/rules/map-status.ts";
 
 export interface TestEvent {
   readonly shipmentId: number;

@@ -7,7 +7,7 @@ import { mkdirSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
-import { tryLock } from "#core/file-lock.ts";
+import { tryLock } from "#core/platform/process/file-lock.ts";
 
 const [LOWEST, HIGHEST] = [20_000, 32_000];
 const LOCKS = join(tmpdir(), `waybill-ports-${userInfo().uid}`);

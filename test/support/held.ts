@@ -1,10 +1,10 @@
 /** Shipments in the state that a version left which took any date for the order of events. */
-import { type Fact, orderOf } from "#core/domain/courier-events/fact.ts";
-import { foldAll } from "#core/domain/shipments/fold.ts";
-import { mapStatus } from "#core/domain/statuses/map-status.ts";
-import { instantOf } from "#core/domain/time/rome-time.ts";
-import { factKeyOf } from "#core/redis/log/seen.ts";
-import { commitShipments, readHotShipments } from "#core/redis/shipments/shipments.ts";
+import { type Fact, orderOf } from "#core/events/rules/fact.ts";
+import { factKeyOf } from "#core/events/store/seen.ts";
+import { instantOf } from "#core/platform/time/rome-time.ts";
+import { foldAll } from "#core/shipments/rules/fold.ts";
+import { commitShipments, readHotShipments } from "#core/shipments/store/shipments.ts";
+import { mapStatus } from "#core/statuses/rules/map-status.ts";
 import { event } from "./courier.ts";
 import type { TestRuntime } from "./runtime.ts";
 

@@ -4,7 +4,7 @@
  */
 import { labelPdf } from "#api/labels/label-pdf.ts";
 import { labelSheets } from "#api/labels/label-sheet.ts";
-import type { GatewayOrder } from "#start/demo/national-carrier.ts";
+import type { GatewayOrder } from "#demo/national-carrier.ts";
 
 type Behaviour = "answer" | "do it and hold the answer" | "do it and fail" | "refuse";
 

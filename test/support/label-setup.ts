@@ -1,5 +1,5 @@
 /** A setup whose channels ship with carriers that make labels. */
-import type { SetupFile } from "#core/domain/setup/setup.ts";
+import type { SetupFile } from "#core/setup/rules/setup.ts";
 import { testSetup } from "./setup.ts";
 
 const HEAD = {

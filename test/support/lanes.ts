@@ -1,11 +1,11 @@
 /** Change log entries that carry lane rows, and random deliveries for the benchmark tests. */
 
-import type { LaneRow } from "#core/domain/benchmarks/lane.ts";
-import { daysBetween } from "#core/domain/time/rome-time.ts";
-import type { Redis } from "#core/redis/client/client.ts";
-import { companyKeys } from "#core/redis/client/keys.ts";
-import { encodeChange } from "#core/redis/log/change-log.ts";
-import type { LogItem } from "#core/redis/log/consumer.ts";
+import type { LaneRow } from "#core/benchmarks/rules/lane.ts";
+import type { LogItem } from "#core/platform/log/consumer.ts";
+import type { Redis } from "#core/platform/redis/client.ts";
+import { companyKeys } from "#core/platform/redis/keys.ts";
+import { daysBetween } from "#core/platform/time/rome-time.ts";
+import { encodeChange } from "#core/shipments/store/change-log.ts";
 import { daysAgo } from "#test/support/days.ts";
 
 const DAY_MS = 86_400_000;

@@ -1,7 +1,7 @@
 /** An oracle of its own: recomputes what the product must know from what couriers were answered, and compares all of it. */
 
 import { expect } from "bun:test";
-import type { CourierEvent } from "#core/domain/courier-events/event.ts";
+import type { CourierEvent } from "#core/events/rules/event.ts";
 import { eventually } from "./eventually.ts";
 import { type Answer, type Merchant, signIn } from "./merchant.ts";
 import { askPanel } from "./operator.ts";
@@ -15,7 +15,7 @@ const STATUS_OF: Readonly<Record<string, string>> = {
   DEP: "DEPARTED",
 };
 const PAGE = 100;
-/** The analytics wait 60 s for the answer to a write before they write again (`analytics/clickhouse.ts`). */
+/** The analytics wait 60 s for the answer to a write before they write again (`analytics/clickhouse/clickhouse.ts`). */
 const SETTLE_LIMIT_MS = 100_000;
 
 export interface Doors {

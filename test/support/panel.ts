@@ -1,7 +1,7 @@
 /** The panel's HTTP API in this process, and an operator who calls it. Every answer is compared with the OpenAPI document. */
 import { openBenchmarks } from "#analytics/benchmarks.ts";
-import { createPanelApp } from "#panel/app.ts";
-import { PANEL_API } from "#panel/openapi.ts";
+import { createPanelApp } from "#panel/server/app.ts";
+import { PANEL_API } from "#panel/server/openapi.ts";
 import type { Answer } from "./api.ts";
 import { answerChecker } from "./described-answers.ts";
 import type { TestRuntime } from "./runtime.ts";

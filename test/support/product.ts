@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { SetupFile } from "#core/domain/setup/setup.ts";
+import type { SetupFile } from "#core/setup/rules/setup.ts";
 import { eventually } from "./eventually.ts";
 import { freePort } from "./free-port.ts";
 import { openStore, type StoreKind } from "./stores.ts";
@@ -52,7 +52,7 @@ export function productEnv(): Record<string, string | undefined> {
 }
 
 /** The product as its own program, without npm in between. */
-export const BARE = ["bun", "start/main.ts", "--quiet"] as const;
+export const BARE = ["bun", "cli/start/main.ts", "--quiet"] as const;
 
 /**
  * @param command the program and its arguments, such as `["npm", "start"]`

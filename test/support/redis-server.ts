@@ -11,7 +11,7 @@ import { freePort } from "./free-port.ts";
 
 const OPERATOR = { username: "operator", password: "of-the-tests" } as const;
 
-export const CUT_TORN_END = "core/redis/client/cut-torn-end.sh";
+export const CUT_TORN_END = "core/platform/redis/embedded/cut-torn-end.sh";
 /** Settings that the product relies on. */
 export const DURABLE = "--appendonly yes --appendfsync always --aof-load-truncated no".split(" ");
 

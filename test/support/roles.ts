@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { SetupFile } from "#core/domain/setup/setup.ts";
+import type { SetupFile } from "#core/setup/rules/setup.ts";
 import { eventually } from "./eventually.ts";
 import { freePort } from "./free-port.ts";
 import { areReady, productEnv, READY_LIMIT_MS } from "./product.ts";

@@ -2,10 +2,10 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { readConfig } from "#core/config.ts";
-import type { SetupFile } from "#core/domain/setup/setup.ts";
-import { createLog } from "#core/log.ts";
-import { applySetupFile, openRuntime, type Runtime } from "#core/runtime.ts";
+import { readConfig } from "#core/platform/environment/config.ts";
+import { createLog } from "#core/platform/process/log.ts";
+import { applySetupFile, openRuntime, type Runtime } from "#core/runtime/runtime.ts";
+import type { SetupFile } from "#core/setup/rules/setup.ts";
 import { startTestRedis, type TestServer } from "./servers.ts";
 
 export interface TestRuntime extends Runtime {

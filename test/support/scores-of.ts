@@ -1,4 +1,4 @@
-import type { Redis } from "#core/redis/client/client.ts";
+import type { Redis } from "#core/platform/redis/client.ts";
 
 /** The members of a sorted set with their scores. */
 export async function scoresOf(redis: Redis, key: string): Promise<Record<string, number>> {

@@ -1,9 +1,9 @@
 /** Calls of scripts as the store makes them, with what stood under their keys before, so that a test can make them again. */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { binary, type Redis } from "#core/redis/client/client.ts";
-import type { ListItem } from "#core/redis/client/packed-list.ts";
-import { scriptOfParts } from "#core/redis/client/script-parts.ts";
+import { binary, type Redis } from "#core/platform/redis/client.ts";
+import type { ListItem } from "#core/platform/redis/packed-list.ts";
+import { scriptOfParts } from "#core/platform/redis/script-parts.ts";
 import { PART_FILES, SCRIPT_FILES, scriptName } from "#test/support/script-files.ts";
 
 export interface NamedScript {

@@ -1,7 +1,7 @@
 /** The Lua files of the store: those that are called by name, and the parts that some of them include. */
 import { basename, dirname } from "node:path";
 
-const FILES = [...new Bun.Glob("core/redis/**/*.lua").scanSync(".")].sort();
+const FILES = [...new Bun.Glob("core/**/*.lua").scanSync(".")].sort();
 const isPart = (path: string) => basename(dirname(path)) === "parts";
 
 export const SCRIPT_FILES = FILES.filter((path) => !isPart(path));

@@ -1,9 +1,10 @@
 /** What the search says of a channel, asked of the store. */
-import type { Status } from "#core/domain/statuses/status.ts";
-import type { SortOrder } from "#core/redis/search/index-ranges.ts";
-import { searchShipments } from "#core/redis/search/search.ts";
-import { readShipments } from "#core/redis/shipments/shipments.ts";
-import type { Runtime } from "#core/runtime.ts";
+
+import type { Runtime } from "#core/runtime/runtime.ts";
+import type { SortOrder } from "#core/search/store/index-ranges.ts";
+import { searchShipments } from "#core/search/store/search.ts";
+import { readShipments } from "#core/shipments/store/shipments.ts";
+import type { Status } from "#core/statuses/rules/status.ts";
 
 /** Whether the search by a status finds the shipment in the shipment's channel, in every order. */
 export async function isFoundIn(

@@ -1,5 +1,5 @@
 /** Setup files of the tests: two companies, three channels, two couriers. */
-import type { SetupFile } from "#core/domain/setup/setup.ts";
+import type { SetupFile } from "#core/setup/rules/setup.ts";
 
 export const WEBHOOK_SECRET = `whsec_${"0123456789abcdef".repeat(4)}`;
 

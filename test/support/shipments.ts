@@ -1,9 +1,10 @@
 /** Shipments put into the store directly, for tests that are not about the merchant API. */
-import type { ShipmentRecord } from "#core/domain/shipments/shipment.ts";
-import type { Redis } from "#core/redis/client/client.ts";
-import type { Live } from "#core/redis/config/live.ts";
-import { candidateOf, referencesOf, registerReferences } from "#core/redis/intake/references.ts";
-import { createShipments } from "#core/redis/shipments/create-shipments.ts";
+
+import type { Live } from "#core/configuration/store/live.ts";
+import { candidateOf, referencesOf, registerReferences } from "#core/events/store/references.ts";
+import type { Redis } from "#core/platform/redis/client.ts";
+import type { ShipmentRecord } from "#core/shipments/rules/shipment.ts";
+import { createShipments } from "#core/shipments/store/create-shipments.ts";
 
 export interface ShipmentOptions {
   readonly channel?: string;

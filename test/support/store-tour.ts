@@ -1,7 +1,67 @@
 /** One round through everything that the store does with scripts, the webhooks' and the labels' excepted. */
-import { PENDING_CALLBACK } from "#core/domain/shipments/import-callback.ts";
-import type { ShipmentInput } from "#core/domain/shipments/shipment.ts";
-import type { Redis } from "#core/redis/client/client.ts";
+
+import { writeAudit } from "#core/accounts/store/audit-log.ts";
+import { markAuditTaken } from "#core/accounts/store/audit-taken.ts";
+import {
+  nextBatches,
+  readArchiveSummary,
+  returnBatches,
+} from "#core/archive/store/archive-summary.ts";
+import { markBatch } from "#core/archive/store/held-channels.ts";
+import { numberRows, readLeaving, removeShipments } from "#core/archive/store/remove-shipments.ts";
+import { restoreShipments } from "#core/archive/store/restore-shipments.ts";
+import { forgetNumbers, noteRetiring, retireBatches } from "#core/archive/store/retirement.ts";
+import {
+  beginGeneration,
+  type CompactReference,
+  compactReferences,
+  forgetReferences,
+} from "#core/events/store/compact-references.ts";
+import { forgetCourierCounts, readCourierCounts } from "#core/events/store/courier-counts.ts";
+import { takeCourierRate } from "#core/events/store/courier-rate.ts";
+import { eraseWaitingEvents } from "#core/events/store/erase-events.ts";
+import { claimEvents, lookUpEvents } from "#core/events/store/event-log.ts";
+import {
+  dropParked,
+  expireParked,
+  PARKED_MS,
+  type ParkedEvent,
+  parkEvents,
+} from "#core/events/store/parked.ts";
+import {
+  candidateOf,
+  registerReferences,
+  resolveReferences,
+} from "#core/events/store/references.ts";
+import { seenBucket, seenLayout } from "#core/events/store/seen.ts";
+import { beginRequest, endRequest } from "#core/merchants/store/idempotency.ts";
+import {
+  acceptJob,
+  finishChunk,
+  finishJob,
+  noteCallback,
+  readJob,
+} from "#core/merchants/store/jobs/import-jobs.ts";
+import { renewWork, settleWork, takeWork } from "#core/merchants/store/jobs/work-queue.ts";
+import { acceptMessages, type Message, recordMessage } from "#core/merchants/store/messages.ts";
+import { putOrders } from "#core/merchants/store/orders.ts";
+import { admitRequest } from "#core/merchants/store/rate-limit.ts";
+import { changeSandbox } from "#core/merchants/store/sandbox.ts";
+import {
+  discardDeadLetter,
+  listDeadLetters,
+  redriveDeadLetter,
+} from "#core/platform/log/dead-letters.ts";
+import { logEntry } from "#core/platform/log/log-entry.ts";
+import {
+  acknowledge,
+  MAX_TRIES,
+  readDueRetries,
+  settleRetries,
+} from "#core/platform/log/retries.ts";
+import { createRunningTime } from "#core/platform/log/running-time.ts";
+import { LOGS, readLags, trimLog } from "#core/platform/log/streams.ts";
+import type { Redis } from "#core/platform/redis/client.ts";
 import {
   ATTEMPT_LOGS,
   AUDIT_LOG,
@@ -16,73 +76,15 @@ import {
   retryAgesKey,
   shipmentPartition,
   trackingReference,
-} from "#core/redis/client/keys.ts";
-import { writeAudit } from "#core/redis/config/audit-log.ts";
-import {
-  beginGeneration,
-  type CompactReference,
-  compactReferences,
-  forgetReferences,
-} from "#core/redis/intake/compact-references.ts";
-import { forgetCourierCounts, readCourierCounts } from "#core/redis/intake/courier-counts.ts";
-import { takeCourierRate } from "#core/redis/intake/courier-rate.ts";
-import {
-  dropParked,
-  expireParked,
-  PARKED_MS,
-  type ParkedEvent,
-  parkEvents,
-} from "#core/redis/intake/parked.ts";
-import {
-  candidateOf,
-  registerReferences,
-  resolveReferences,
-} from "#core/redis/intake/references.ts";
-import { markTaken } from "#core/redis/log/attempt-log.ts";
-import { markAuditTaken } from "#core/redis/log/audit-taken.ts";
-import {
-  discardDeadLetter,
-  listDeadLetters,
-  redriveDeadLetter,
-} from "#core/redis/log/dead-letters.ts";
-import { eraseWaitingEvents } from "#core/redis/log/erase-events.ts";
-import { claimEvents, lookUpEvents } from "#core/redis/log/event-log.ts";
-import { logEntry } from "#core/redis/log/log-entry.ts";
-import { acknowledge, MAX_TRIES, readDueRetries, settleRetries } from "#core/redis/log/retries.ts";
-import { createRunningTime } from "#core/redis/log/running-time.ts";
-import { seenBucket, seenLayout } from "#core/redis/log/seen.ts";
-import { LOGS, readLags, trimLog } from "#core/redis/log/streams.ts";
-import { beginRequest, endRequest } from "#core/redis/merchant/idempotency.ts";
-import {
-  acceptJob,
-  finishChunk,
-  finishJob,
-  noteCallback,
-  readJob,
-} from "#core/redis/merchant/import-jobs.ts";
-import { acceptMessages, type Message, recordMessage } from "#core/redis/merchant/messages.ts";
-import { putOrders } from "#core/redis/merchant/orders.ts";
-import { admitRequest } from "#core/redis/merchant/rate-limit.ts";
-import { changeSandbox } from "#core/redis/merchant/sandbox.ts";
-import { renewWork, settleWork, takeWork } from "#core/redis/merchant/work-queue.ts";
-import { searchShipments } from "#core/redis/search/search.ts";
-import {
-  nextBatches,
-  readArchiveSummary,
-  returnBatches,
-} from "#core/redis/shipments/archive-summary.ts";
-import { createItems } from "#core/redis/shipments/create-items.ts";
-import { markBatch } from "#core/redis/shipments/held-channels.ts";
-import { registerAgain } from "#core/redis/shipments/register-shipments.ts";
-import {
-  numberRows,
-  readLeaving,
-  removeShipments,
-} from "#core/redis/shipments/remove-shipments.ts";
-import { restoreShipments } from "#core/redis/shipments/restore-shipments.ts";
-import { forgetNumbers, noteRetiring, retireBatches } from "#core/redis/shipments/retirement.ts";
-import { readHistory, readShipments, takeNumbers } from "#core/redis/shipments/shipments.ts";
-import { forgetUnmapped } from "#core/redis/shipments/unmapped.ts";
+} from "#core/platform/redis/keys.ts";
+import { searchShipments } from "#core/search/store/search.ts";
+import { PENDING_CALLBACK } from "#core/shipments/rules/import-callback.ts";
+import type { ShipmentInput } from "#core/shipments/rules/shipment.ts";
+import { createItems } from "#core/shipments/store/create-items.ts";
+import { registerAgain } from "#core/shipments/store/register-shipments.ts";
+import { readHistory, readShipments, takeNumbers } from "#core/shipments/store/shipments.ts";
+import { forgetUnmapped } from "#core/statuses/store/unmapped.ts";
+import { markTaken } from "#core/webhooks/store/attempt-log.ts";
 import { applyEvents } from "./facts.ts";
 import type { TestRuntime } from "./runtime.ts";
 

@@ -1,5 +1,5 @@
 /** The two kinds of store that every flow and fault suite runs on. */
-import { companyTag } from "#core/redis/client/keys.ts";
+import { companyTag } from "#core/platform/redis/keys.ts";
 import { startTestCluster } from "./redis-cluster.ts";
 
 export const STORES = ["one Redis server", "a six-node Redis Cluster"] as const;

@@ -1,13 +1,13 @@
 /** Ingest and track on a runtime of their own, for tests about which shipments an event reaches. */
 import { expect } from "bun:test";
-import type { SetupFile } from "#core/domain/setup/setup.ts";
-import type { NumberConflict } from "#core/redis/intake/number-conflicts.ts";
-import { type Consumer, startConsumer } from "#core/redis/log/consumer.ts";
-import { readLags } from "#core/redis/log/streams.ts";
-import { readHistory } from "#core/redis/shipments/shipments.ts";
-import { type Balance, readBalance } from "#core/redis/webhooks/ledger.ts";
+import type { NumberConflict } from "#core/events/store/number-conflicts.ts";
+import { type Consumer, startConsumer } from "#core/platform/log/consumer.ts";
+import { readLags } from "#core/platform/log/streams.ts";
+import type { SetupFile } from "#core/setup/rules/setup.ts";
+import { readHistory } from "#core/shipments/store/shipments.ts";
+import { type Balance, readBalance } from "#core/webhooks/store/deliveries/ledger.ts";
 import { startIngest } from "#ingest/main.ts";
-import { trackHandler } from "#processors/track.ts";
+import { trackHandler } from "#processors/track/track.ts";
 import { push } from "./courier.ts";
 import { eventually } from "./eventually.ts";
 import { openTestRuntime, type TestRuntime } from "./runtime.ts";

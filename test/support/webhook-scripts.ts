@@ -1,35 +1,39 @@
 /** Uses every script of the webhooks once at least, and tells of each call before it is made. */
 import { expect } from "bun:test";
-import type { Redis, Script } from "#core/redis/client/client.ts";
-import { companyPartition, webhookKeys } from "#core/redis/client/keys.ts";
-import { scriptOfParts } from "#core/redis/client/script-parts.ts";
-import { rememberEvents } from "#core/redis/log/event-log.ts";
-import rememberSource from "#core/redis/log/remember.lua" with { type: "text" };
-import { seenBucket, seenLayout } from "#core/redis/log/seen.ts";
-import alertSource from "#core/redis/webhooks/alert.lua" with { type: "text" };
-import clearFailingSource from "#core/redis/webhooks/clear-failing.lua" with { type: "text" };
-import decideSource from "#core/redis/webhooks/decide.lua" with { type: "text" };
-import { type Decision, drainLanes, recordDecisions } from "#core/redis/webhooks/deliveries.ts";
-import drainSource from "#core/redis/webhooks/drain.lua" with { type: "text" };
-import { clearFailing, raiseAlerts } from "#core/redis/webhooks/endpoints.ts";
-import finishSource from "#core/redis/webhooks/finish.lua" with { type: "text" };
-import type { Finished } from "#core/redis/webhooks/finish-deliveries.ts";
-import leaseSource from "#core/redis/webhooks/lease.lua" with { type: "text" };
-import { renewLeases } from "#core/redis/webhooks/leases.ts";
-import endpointHealth from "#core/redis/webhooks/parts/endpoint-health.lua" with { type: "text" };
-import endpointLevel from "#core/redis/webhooks/parts/endpoint-level.lua" with { type: "text" };
-import endpointRoom from "#core/redis/webhooks/parts/endpoint-room.lua" with { type: "text" };
-import settleDelivery from "#core/redis/webhooks/parts/settle-delivery.lua" with { type: "text" };
-import reclaimSource from "#core/redis/webhooks/reclaim.lua" with { type: "text" };
-import renewSource from "#core/redis/webhooks/renew.lua" with { type: "text" };
-import replaySource from "#core/redis/webhooks/replay.lua" with { type: "text" };
+import { rememberEvents } from "#core/events/store/event-log.ts";
+import rememberSource from "#core/events/store/remember.lua" with { type: "text" };
+import { seenBucket, seenLayout } from "#core/events/store/seen.ts";
+import type { Redis, Script } from "#core/platform/redis/client.ts";
+import { companyPartition, webhookKeys } from "#core/platform/redis/keys.ts";
+import { scriptOfParts } from "#core/platform/redis/script-parts.ts";
+import alertSource from "#core/webhooks/store/alert.lua" with { type: "text" };
+import clearFailingSource from "#core/webhooks/store/clear-failing.lua" with { type: "text" };
+import decideSource from "#core/webhooks/store/deliveries/decide.lua" with { type: "text" };
+import {
+  type Decision,
+  drainLanes,
+  recordDecisions,
+} from "#core/webhooks/store/deliveries/deliveries.ts";
+import drainSource from "#core/webhooks/store/deliveries/drain.lua" with { type: "text" };
+import finishSource from "#core/webhooks/store/deliveries/finish.lua" with { type: "text" };
+import type { Finished } from "#core/webhooks/store/deliveries/finish-deliveries.ts";
+import leaseSource from "#core/webhooks/store/deliveries/lease.lua" with { type: "text" };
+import { renewLeases } from "#core/webhooks/store/deliveries/leases.ts";
+import reclaimSource from "#core/webhooks/store/deliveries/reclaim.lua" with { type: "text" };
+import renewSource from "#core/webhooks/store/deliveries/renew.lua" with { type: "text" };
+import replaySource from "#core/webhooks/store/deliveries/replay.lua" with { type: "text" };
 import {
   replayDeliveries,
   runningReplays,
   startReplay,
   stepReplay,
-} from "#core/redis/webhooks/replays.ts";
-import resumeSource from "#core/redis/webhooks/resume.lua" with { type: "text" };
+} from "#core/webhooks/store/deliveries/replays.ts";
+import resumeSource from "#core/webhooks/store/deliveries/resume.lua" with { type: "text" };
+import { clearFailing, raiseAlerts } from "#core/webhooks/store/endpoints.ts";
+import endpointHealth from "#core/webhooks/store/parts/endpoint-health.lua" with { type: "text" };
+import endpointLevel from "#core/webhooks/store/parts/endpoint-level.lua" with { type: "text" };
+import endpointRoom from "#core/webhooks/store/parts/endpoint-room.lua" with { type: "text" };
+import settleDelivery from "#core/webhooks/store/parts/settle-delivery.lua" with { type: "text" };
 import { eventually } from "./eventually.ts";
 import type { openTestRuntime, TestRuntime } from "./runtime.ts";
 import {

@@ -1,24 +1,28 @@
 /** A runtime whose channel sends webhooks to given receivers, and carrier events that move its shipments. */
-import type { CourierEvent } from "#core/domain/courier-events/event.ts";
-import type { SetupWebhook } from "#core/domain/setup/setup.ts";
-import type { Redis } from "#core/redis/client/client.ts";
-import type { Endpoint } from "#core/redis/config/configuration.ts";
-import { advanceClock } from "#core/redis/config/live.ts";
-import { type Consumer, type LogItem, startConsumer } from "#core/redis/log/consumer.ts";
-import { encodeLoggedEvent } from "#core/redis/log/event-log.ts";
-import { seenBucket } from "#core/redis/log/seen.ts";
-import type { Delivery } from "#core/redis/webhooks/deliveries.ts";
-import { listDeliveries } from "#core/redis/webhooks/delivery-log.ts";
-import { switchOff, switchOn } from "#core/redis/webhooks/endpoints.ts";
-import { type Finished, finishDeliveries } from "#core/redis/webhooks/finish-deliveries.ts";
+
+import type { Endpoint } from "#core/configuration/store/configuration.ts";
+import { advanceClock } from "#core/configuration/store/live.ts";
+import type { CourierEvent } from "#core/events/rules/event.ts";
+import { encodeLoggedEvent } from "#core/events/store/event-log.ts";
+import { seenBucket } from "#core/events/store/seen.ts";
+import { type Consumer, type LogItem, startConsumer } from "#core/platform/log/consumer.ts";
+import type { Redis } from "#core/platform/redis/client.ts";
+import type { SetupWebhook } from "#core/setup/rules/setup.ts";
+import type { Delivery } from "#core/webhooks/store/deliveries/deliveries.ts";
+import { listDeliveries } from "#core/webhooks/store/deliveries/delivery-log.ts";
+import {
+  type Finished,
+  finishDeliveries,
+} from "#core/webhooks/store/deliveries/finish-deliveries.ts";
 import {
   type Leased,
   type LeaseTerms,
   readLeased,
   type Share,
   takeLeases,
-} from "#core/redis/webhooks/leases.ts";
-import { trackHandler } from "#processors/track.ts";
+} from "#core/webhooks/store/deliveries/leases.ts";
+import { switchOff, switchOn } from "#core/webhooks/store/endpoints.ts";
+import { trackHandler } from "#processors/track/track.ts";
 import { decideHandler } from "#processors/webhooks/decide.ts";
 import { type Deliverer, startDeliverer } from "#processors/webhooks/deliver.ts";
 import type { DeliverLimits } from "#processors/webhooks/deliver-limits.ts";

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parser } from "@prometheus-io/lezer-promql";
-import { registry } from "#core/metrics.ts";
+import { registry } from "#core/platform/process/metrics.ts";
 import operations from "#deploy/grafana/operations.json" with { type: "json" };
 
 interface Rule {

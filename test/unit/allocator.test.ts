@@ -1,4 +1,4 @@
-/** `start/run.mjs` tells why Bun's allocator is set, and where: it is read before any code of ours. */
+/** `cli/run.mjs` tells why Bun's allocator is set, and where: it is read before any code of ours. */
 import { expect, test } from "bun:test";
 import { ALLOCATOR_OF_ALL } from "#bench/product-roles.ts";
 
@@ -16,7 +16,7 @@ test("npm start lets the allocator give memory back at rest, as row 18 of the be
   const setting = JSON.stringify(ALLOCATOR_OF_ALL)
     .replace(/"(\w+)":"/, '$1: "')
     .slice(1, -1);
-  expect(await Bun.file("start/run.mjs").text()).toContain(`const ALLOCATOR = { ${setting} };`);
+  expect(await Bun.file("cli/run.mjs").text()).toContain(`const ALLOCATOR = { ${setting} };`);
 });
 
 test("the image sets the allocator", async () => {

@@ -1,9 +1,9 @@
 /** Rules of the analytics: CAP prefixes, order of arrival, silence. */
 import { describe, expect, test } from "bun:test";
-import { CAP_PREFIXES, capPrefixOf } from "#core/domain/benchmarks/cap-prefix.ts";
-import { isOutOfOrder } from "#core/domain/benchmarks/event-row.ts";
-import { areaOfCap, isItalianCap } from "#core/domain/benchmarks/lane.ts";
-import { isSilent } from "#core/domain/courier-events/silence.ts";
+import { CAP_PREFIXES, capPrefixOf } from "#core/benchmarks/rules/cap-prefix.ts";
+import { isOutOfOrder } from "#core/benchmarks/rules/event-row.ts";
+import { areaOfCap, isItalianCap } from "#core/benchmarks/rules/lane.ts";
+import { isSilent } from "#core/events/rules/silence.ts";
 
 describe("CAP prefixes (document 1, Couriers: origin area)", () => {
   test("all 93 in use are known, each in one area, islands included", () => {

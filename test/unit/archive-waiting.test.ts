@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { isNoticeDue, NOTICE_MS, waitingLine } from "#start/archive/waiting.ts";
+import { isNoticeDue, NOTICE_MS, waitingLine } from "#cli/archive/waiting.ts";
 
 test("whoever waits for a channel is told after each half minute in which nothing came back", () => {
   expect(isNoticeDue(NOTICE_MS - 1, 0)).toBe(false);

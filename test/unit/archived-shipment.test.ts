@@ -1,11 +1,11 @@
 /** A shipment comes back from the archive as it was, and what stands there in clear names nobody. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { openWords, sealWords } from "#analytics/archive-words.ts";
-import { factKeyOf } from "#core/redis/log/seen.ts";
-import { packWhole, unpackWhole } from "#core/redis/shipments/archived-shipment.ts";
-import { textsOf } from "#core/redis/shipments/archived-texts.ts";
-import { encodeFacts } from "#core/redis/shipments/shipment-codec.ts";
+import { openWords, sealWords } from "#analytics/archive/archive-words.ts";
+import { packWhole, unpackWhole } from "#core/archive/store/archived-shipment.ts";
+import { textsOf } from "#core/archive/store/archived-texts.ts";
+import { factKeyOf } from "#core/events/store/seen.ts";
+import { encodeFacts } from "#core/shipments/store/shipment-codec.ts";
 
 const EVENT_IDS = ["one", "two", "three"];
 const KEYS = EVENT_IDS.map((id) => factKeyOf("GLS_ITA", id)).sort();

@@ -1,6 +1,6 @@
 /** Archiving takes a tenth of a core; a long wait for a store is not followed by a pause many times as long. */
 import { expect, test } from "bun:test";
-import { pauseAfterMs } from "#analytics/start-archiving.ts";
+import { pauseAfterMs } from "#analytics/archive/start-archiving.ts";
 
 test.each([
   [0, 0],

@@ -1,7 +1,7 @@
 /** Webhook attempts on their way to the analytics: kinds of errors, and the lines of the log. */
 import { describe, expect, test } from "bun:test";
-import { type AttemptRow, attemptErrorOf } from "#core/domain/benchmarks/attempt-row.ts";
-import { decodeAttempts, encodeAttempt } from "#core/redis/log/attempt-log.ts";
+import { type AttemptRow, attemptErrorOf } from "#core/benchmarks/rules/attempt-row.ts";
+import { decodeAttempts, encodeAttempt } from "#core/webhooks/store/attempt-log.ts";
 
 describe("the kind of an error", () => {
   test.each([

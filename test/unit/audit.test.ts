@@ -1,6 +1,6 @@
 /** The dependency audit of `npm run check`, against a registry of the test's own. */
 import { afterEach, expect, test } from "bun:test";
-import { auditShipped } from "#start/audit/advisories.ts";
+import { auditShipped } from "#tools/audit/advisories.ts";
 
 let registry: ReturnType<typeof Bun.serve> | null = null;
 afterEach(async () => {

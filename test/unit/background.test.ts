@@ -1,6 +1,6 @@
-/** Background work beside foreground work, as `core/background.ts` promises. */
+/** Background work beside foreground work, as `core/platform/process/background.ts` promises. */
 import { expect, test } from "bun:test";
-import { atWork, background, foreground } from "#core/background.ts";
+import { atWork, background, foreground } from "#core/platform/process/background.ts";
 
 const OWNER = 3;
 const OTHER = 19;

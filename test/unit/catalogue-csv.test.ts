@@ -1,11 +1,15 @@
 /** A courier's catalogue as CSV (issue 18): what is written is read back, and every fault has its line and column. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { RULES_PER_CODE } from "#core/domain/setup/setup.ts";
-import type { CatalogueEntry } from "#core/domain/statuses/map-status.ts";
-import { STATUSES } from "#core/domain/statuses/status.ts";
-import { catalogueCsv, catalogueFile, readCatalogue } from "#panel/catalogue-csv.ts";
-import { CSV_COLUMNS } from "#panel/csv-file.ts";
+import { RULES_PER_CODE } from "#core/setup/rules/setup.ts";
+import type { CatalogueEntry } from "#core/statuses/rules/map-status.ts";
+import { STATUSES } from "#core/statuses/rules/status.ts";
+import {
+  catalogueCsv,
+  catalogueFile,
+  readCatalogue,
+} from "#panel/server/couriers/catalogue-csv.ts";
+import { CSV_COLUMNS } from "#panel/server/http/csv-file.ts";
 
 const DETAILS: ReadonlySet<number> = new Set([3, 4]);
 const NONE: ReadonlyMap<string, CatalogueEntry> = new Map();

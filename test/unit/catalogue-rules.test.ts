@@ -1,7 +1,7 @@
 /** Document 2, "Status catalogue": what a code maps to, when two entries map alike, and a setup file's catalogue over the stored one. */
 import { describe, expect, test } from "bun:test";
-import type { SetupCatalogueEntry } from "#core/domain/setup/setup.ts";
-import { compareCatalogues } from "#core/domain/statuses/compare-catalogues.ts";
+import type { SetupCatalogueEntry } from "#core/setup/rules/setup.ts";
+import { compareCatalogues } from "#core/statuses/rules/compare-catalogues.ts";
 import {
   type CatalogueEntry,
   type MappedEvent,
@@ -9,10 +9,10 @@ import {
   mapStatus,
   pairsOf,
   sameMapping,
-} from "#core/domain/statuses/map-status.ts";
-import { mergeCatalogue } from "#core/domain/statuses/merge-catalogue.ts";
-import { DEFAULT_STATUS_DETAILS } from "#core/domain/statuses/status-details.ts";
-import { statusDetailText } from "#core/domain/statuses/status-text.ts";
+} from "#core/statuses/rules/map-status.ts";
+import { mergeCatalogue } from "#core/statuses/rules/merge-catalogue.ts";
+import { DEFAULT_STATUS_DETAILS } from "#core/statuses/rules/status-details.ts";
+import { statusDetailText } from "#core/statuses/rules/status-text.ts";
 
 const entry = (members: Partial<CatalogueEntry> = {}): CatalogueEntry => ({
   ...{ code: "C", description: "text", terminal: false },

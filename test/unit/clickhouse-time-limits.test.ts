@@ -1,6 +1,6 @@
-/** Waits of ClickHouse and of its clients: whoever waits for another waits longer (`analytics/time-limits.ts`). */
+/** Waits of ClickHouse and of its clients: whoever waits for another waits longer (`analytics/clickhouse/time-limits.ts`). */
 import { describe, expect, test } from "bun:test";
-import { settingsOf } from "#analytics/clickhouse.ts";
+import { settingsOf } from "#analytics/clickhouse/clickhouse.ts";
 import {
   FILL_LIMIT_SECONDS,
   PING_LIMIT_MS,
@@ -10,8 +10,8 @@ import {
   SCHEMA_LEASE_MS,
   SCHEMA_STATEMENT_LIMIT_SECONDS,
   SURVEY_LIMIT_SECONDS,
-} from "#analytics/time-limits.ts";
-import { READY_LIMIT_MS } from "#core/http/ops.ts";
+} from "#analytics/clickhouse/time-limits.ts";
+import { READY_LIMIT_MS } from "#core/runtime/ops.ts";
 
 /** Within which an answer that the server gave in time reaches us. */
 const MARGIN_MS = 500;

@@ -4,7 +4,7 @@ import {
   canonicalSubject,
   certificateMatches,
   plainFingerprint,
-} from "#core/domain/courier-events/client-certificate.ts";
+} from "#core/platform/network/client-certificate.ts";
 
 describe("subjects", () => {
   test("are the same in any order, on lines or between commas, whatever the case of types", () => {

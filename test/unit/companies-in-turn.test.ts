@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { forCompanies } from "#analytics/companies-in-turn.ts";
+import { forCompanies } from "#analytics/archive/companies-in-turn.ts";
 
 test("companies that a round had no time for come first in the next one, and none is left out", async () => {
   const rounds: number[][] = [];

@@ -1,7 +1,7 @@
 /** The first-day comparison: which event stands for which line. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { compareTracking } from "#core/domain/courier-events/compare-tracking.ts";
+import { compareTracking } from "#core/events/rules/compare-tracking.ts";
 
 const AT = 1_795_000_000_000;
 const line = (number: number, code: string, atMs: number) => ({

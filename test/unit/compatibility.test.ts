@@ -1,7 +1,7 @@
 /** docs/compatibility.md: each line names what it is known by, and the versions are those that are shipped and tested. */
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
-import { LEAST_CLICKHOUSE } from "#core/store-doctor.ts";
+import { LEAST_CLICKHOUSE } from "#core/doctor/store-doctor.ts";
 import { CLICKHOUSE_IMAGE, REDIS_IMAGE } from "#test/support/server-images.ts";
 
 const PAGE = readFileSync("docs/compatibility.md", "utf8");

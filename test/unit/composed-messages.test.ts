@@ -4,14 +4,14 @@ import {
   composeSms,
   composeStatus,
   composeTemplate,
-} from "#core/domain/messages/compose-message.ts";
-import { messageValues } from "#core/domain/messages/message-values.ts";
+} from "#core/merchants/rules/compose-message.ts";
+import { messageValues } from "#core/merchants/rules/message-values.ts";
 import {
   EVENT_ONCE_PER_MS,
   RESERVED_EVENTS,
   templateOrder,
-} from "#core/domain/messages/notification.ts";
-import { SAMPLE_SHIPMENT } from "#core/domain/webhooks/webhook-payload.ts";
+} from "#core/merchants/rules/notification.ts";
+import { SAMPLE_SHIPMENT } from "#core/webhooks/rules/webhook-payload.ts";
 
 const URL = "https://track.test/t/1";
 const shipment = (members: Partial<typeof SAMPLE_SHIPMENT> = {}) => ({

@@ -9,8 +9,8 @@ import {
   rateBucket,
   readLevel,
   START_CONCURRENCY,
-} from "#core/domain/webhooks/concurrency.ts";
-import { afterAnswer, newLatencyTrend } from "#core/domain/webhooks/latency-trend.ts";
+} from "#core/webhooks/rules/concurrency.ts";
+import { afterAnswer, newLatencyTrend } from "#core/webhooks/rules/latency-trend.ts";
 
 describe("what an attempt tells about the load", () => {
   test.each([

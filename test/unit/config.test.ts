@@ -1,7 +1,7 @@
 /** setup-file.md, Environment: a bad variable stops the start with every fault listed at once. */
 import { describe, expect, test } from "bun:test";
-import { parseCidr } from "#core/cidr.ts";
-import { ConfigFaults, readConfig } from "#core/config.ts";
+import { ConfigFaults, readConfig } from "#core/platform/environment/config.ts";
+import { parseCidr } from "#core/platform/network/cidr.ts";
 
 describe("configuration", () => {
   test("an empty environment has the documented defaults", () => {

@@ -7,8 +7,8 @@ import {
   percentileDays,
   sampleSize,
   sumCounts,
-} from "#core/domain/benchmarks/day-counts.ts";
-import { windowStart } from "#core/domain/benchmarks/lane.ts";
+} from "#core/benchmarks/rules/day-counts.ts";
+import { windowStart } from "#core/benchmarks/rules/lane.ts";
 
 const samples = fc.array(fc.integer({ min: 0, max: 30 }), { minLength: 1, maxLength: 200 });
 

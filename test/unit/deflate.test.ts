@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { createDeflater, createInflater, hasKeptStreams } from "#core/redis/client/deflate.ts";
+import { createDeflater, createInflater, hasKeptStreams } from "#core/platform/redis/deflate.ts";
 
 describe("a kept stream", () => {
   const options = { dictionary: Buffer.from('"status":"IN_TRANSIT"'), level: 4 };

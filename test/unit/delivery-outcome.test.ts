@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { errorOf, meaningOf, outcomeOf } from "#core/domain/webhooks/delivery-outcome.ts";
+import { errorOf, meaningOf, outcomeOf } from "#core/webhooks/rules/delivery-outcome.ts";
 
 const NOW = Date.UTC(2026, 10, 20);
 const answered = (httpStatus: number, retryAfter?: string) => ({

@@ -1,17 +1,17 @@
 /** The demo's data: what a newcomer sees first must be plausible and valid. */
 import { describe, expect, test } from "bun:test";
-import type { Row } from "#analytics/rows.ts";
-import { checkEvent } from "#core/domain/courier-events/event.ts";
-import { checkSetup } from "#core/domain/setup/setup.ts";
-import { instantOf } from "#core/domain/time/rome-time.ts";
-import { DEMO_COURIERS } from "#start/demo/couriers.ts";
-import { demoSetup } from "#start/demo/demo-setup.ts";
-import { BENCHMARK_PLACES } from "#start/demo/places.ts";
-import { createPlanner } from "#start/demo/planner.ts";
-import { createRoad } from "#start/demo/road.ts";
-import { meansSomething, summaryText } from "#start/demo/summary-line.ts";
-import { linesToTry, welcome } from "#start/demo/welcome.ts";
-import { planYear, YEAR_TABLE } from "#start/demo/year.ts";
+import type { Row } from "#analytics/write/rows.ts";
+import { checkEvent } from "#core/events/rules/event.ts";
+import { instantOf } from "#core/platform/time/rome-time.ts";
+import { checkSetup } from "#core/setup/rules/setup.ts";
+import { DEMO_COURIERS } from "#demo/couriers.ts";
+import { demoSetup } from "#demo/demo-setup.ts";
+import { BENCHMARK_PLACES } from "#demo/places.ts";
+import { createPlanner } from "#demo/planner.ts";
+import { createRoad } from "#demo/road.ts";
+import { meansSomething, summaryText } from "#demo/summary-line.ts";
+import { linesToTry, welcome } from "#demo/welcome.ts";
+import { planYear, YEAR_TABLE } from "#demo/year.ts";
 import { seededRandom } from "#test/support/lanes.ts";
 
 const setup = demoSetup("https://localhost:9443", (mode) => `http://localhost:9444/${mode}`);

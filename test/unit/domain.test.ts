@@ -6,8 +6,7 @@ import {
   leadDays,
   transitDays,
   weightBand,
-} from "#core/domain/benchmarks/lane.ts";
-import { planningOf } from "#core/domain/shipments/shipment.ts";
+} from "#core/benchmarks/rules/lane.ts";
 import {
   instantOf,
   isOffsetDateTime,
@@ -15,11 +14,12 @@ import {
   parseRomeDateTime,
   romeDateTime,
   romeIso,
-} from "#core/domain/time/rome-time.ts";
-import { parseRetryAfter, retryWaitMs } from "#core/domain/webhooks/retry-schedule.ts";
-import { sign, verifySignature, verifySignatureAside } from "#core/domain/webhooks/signature.ts";
-import { decide } from "#core/domain/webhooks/trigger.ts";
-import { faultOfWebhookUrl, WEBHOOK_URL_LENGTH } from "#core/domain/webhooks/webhook-url.ts";
+} from "#core/platform/time/rome-time.ts";
+import { planningOf } from "#core/shipments/rules/shipment.ts";
+import { parseRetryAfter, retryWaitMs } from "#core/webhooks/rules/retry-schedule.ts";
+import { sign, verifySignature, verifySignatureAside } from "#core/webhooks/rules/signature.ts";
+import { decide } from "#core/webhooks/rules/trigger.ts";
+import { faultOfWebhookUrl, WEBHOOK_URL_LENGTH } from "#core/webhooks/rules/webhook-url.ts";
 
 describe("Europe/Rome time (document 1, What the service does)", () => {
   test("is written without offset on both sides of both clock changes", () => {

@@ -1,12 +1,8 @@
 /** Efficiency index (document 1, "Couriers"): index weights 40/20/40, each sub-score 0 to 100 against the lane. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { sumCounts } from "#core/domain/benchmarks/day-counts.ts";
-import {
-  efficiency,
-  type LaneSample,
-  networkOf,
-} from "#core/domain/benchmarks/efficiency-index.ts";
+import { sumCounts } from "#core/benchmarks/rules/day-counts.ts";
+import { efficiency, type LaneSample, networkOf } from "#core/benchmarks/rules/efficiency-index.ts";
 
 /** Agreement with a value shown with one decimal. */
 const SHOWN_DIGITS = 0.9;

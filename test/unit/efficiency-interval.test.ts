@@ -1,11 +1,7 @@
 /** Why the efficiency index is published without an interval: one by resampling would promise what it does not keep. */
 import { expect, test } from "bun:test";
-import {
-  efficiency,
-  type LaneSample,
-  networkOf,
-} from "#core/domain/benchmarks/efficiency-index.ts";
-import { MIN_SAMPLE } from "#core/domain/benchmarks/lane.ts";
+import { efficiency, type LaneSample, networkOf } from "#core/benchmarks/rules/efficiency-index.ts";
+import { MIN_SAMPLE } from "#core/benchmarks/rules/lane.ts";
 import { seededRandom } from "#test/support/lanes.ts";
 
 interface Delivery {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { envExample, VARIABLES } from "#core/variables.ts";
+import { envExample, VARIABLES } from "#core/platform/environment/variables.ts";
 
 test(".env.example is what `bun run env-example` makes of the variables", async () => {
   expect(await Bun.file(".env.example").text()).toBe(envExample());

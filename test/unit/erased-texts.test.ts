@@ -1,10 +1,10 @@
 /** Every text that a merchant or a courier can send, and which of them an erasure leaves (docs/operations.md, "Erasing a recipient"). */
 import { describe, expect, test } from "bun:test";
 import type { TSchema } from "@sinclair/typebox";
-import { CourierEvent } from "#core/domain/courier-events/event.ts";
-import { erasedOrder, OrderInput, type OrderParcel } from "#core/domain/orders/order.ts";
-import { erasedEvent, erasedRecord } from "#core/domain/shipments/erase.ts";
-import { ShipmentInput } from "#core/domain/shipments/shipment.ts";
+import { CourierEvent } from "#core/events/rules/event.ts";
+import { erasedOrder, OrderInput, type OrderParcel } from "#core/merchants/rules/order.ts";
+import { erasedEvent, erasedRecord } from "#core/shipments/rules/erase.ts";
+import { ShipmentInput } from "#core/shipments/rules/shipment.ts";
 
 const MARK = "planted at ";
 

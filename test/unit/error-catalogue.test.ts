@@ -1,21 +1,21 @@
-/** `core/error-catalogue.ts` lists what is thrown: its types allow no other code, and here nothing is listed that nothing throws. */
+/** `core/platform/errors/error-catalogue.ts` lists what is thrown: its types allow no other code, and here nothing is listed that nothing throws. */
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { Glob } from "bun";
-import { type ErrorApi, errorsOf } from "#core/error-catalogue.ts";
+import { type ErrorApi, errorsOf } from "#core/platform/errors/error-catalogue.ts";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
 
 /** Sources whose errors an API can answer. */
 const SOURCES: Readonly<Record<ErrorApi, readonly string[]>> = {
-  merchant: ["api/**/*.ts", "core/http/*.ts", "analytics/benchmarks.ts"],
-  courier: ["ingest/**/*.ts", "core/http/*.ts"],
-  operator: [
-    "panel/**/*.ts",
-    "core/passwords.ts",
-    "core/{http,redis}/**/*.ts",
-    "analytics/**/*.ts",
+  merchant: [
+    "api/**/*.ts",
+    "core/platform/http/**/*.ts",
+    "core/runtime/*.ts",
+    "analytics/benchmarks.ts",
   ],
+  courier: ["ingest/**/*.ts", "core/platform/http/**/*.ts", "core/runtime/*.ts"],
+  operator: ["panel/**/*.ts", "core/**/*.ts", "analytics/**/*.ts"],
 };
 const APIS = Object.keys(SOURCES) as ErrorApi[];
 

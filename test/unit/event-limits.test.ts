@@ -7,7 +7,7 @@ import {
   checkEscapedEvent,
   checkEvent,
   unsupportedVersion,
-} from "#core/domain/courier-events/event.ts";
+} from "#core/events/rules/event.ts";
 
 const EVENT = {
   ...{ eventId: "e-1", trackingNumber: "T", occurredAt: "2026-11-20T10:00:00Z" },

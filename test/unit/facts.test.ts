@@ -1,17 +1,17 @@
 /** What is kept of a carrier event: the fact, its order among others, and its rows for the benchmarks. */
 import { describe, expect, test } from "bun:test";
-import { eventRow, isOutOfOrder } from "#core/domain/benchmarks/event-row.ts";
-import { type LaneFacts, laneRow, transitDays, weightBand } from "#core/domain/benchmarks/lane.ts";
-import type { CourierEvent } from "#core/domain/courier-events/event.ts";
+import { eventRow, isOutOfOrder } from "#core/benchmarks/rules/event-row.ts";
+import { type LaneFacts, laneRow, transitDays, weightBand } from "#core/benchmarks/rules/lane.ts";
+import type { CourierEvent } from "#core/events/rules/event.ts";
 import {
   compareFacts,
   type Fact,
   minimalEvent,
   orderOf,
   withoutPersonalData,
-} from "#core/domain/courier-events/fact.ts";
-import { fold, initialState } from "#core/domain/shipments/fold.ts";
-import { repeatedHour } from "#core/domain/time/rome-time.ts";
+} from "#core/events/rules/fact.ts";
+import { repeatedHour } from "#core/platform/time/rome-time.ts";
+import { fold, initialState } from "#core/shipments/rules/fold.ts";
 
 const AT_MS = Date.UTC(2026, 10, 20, 10);
 const HOUR_MS = 3_600_000;

@@ -1,7 +1,7 @@
 /** What each member of an event does to the state of its shipment; `fold.test.ts` has the order in which that happens. */
 import { describe, expect, test } from "bun:test";
-import type { CourierEvent } from "#core/domain/courier-events/event.ts";
-import type { Fact, Mapping } from "#core/domain/courier-events/fact.ts";
+import type { CourierEvent } from "#core/events/rules/event.ts";
+import type { Fact, Mapping } from "#core/events/rules/fact.ts";
 import {
   attemptsOf,
   fold,
@@ -9,8 +9,8 @@ import {
   hasBeenIn,
   initialState,
   type ShipmentState,
-} from "#core/domain/shipments/fold.ts";
-import type { Status } from "#core/domain/statuses/status.ts";
+} from "#core/shipments/rules/fold.ts";
+import type { Status } from "#core/statuses/rules/status.ts";
 
 const NEW = initialState("PENDING");
 const ALIASES = 100;

@@ -1,15 +1,15 @@
 /** Invariant 3: the same facts in any order and any multiplicity give the same state. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { Fact } from "#core/domain/courier-events/fact.ts";
+import type { Fact } from "#core/events/rules/fact.ts";
 import {
   attemptsOf,
   fold,
   foldAll as foldAllAtOnce,
   initialState,
   type ShipmentState,
-} from "#core/domain/shipments/fold.ts";
-import { STATUSES } from "#core/domain/statuses/status.ts";
+} from "#core/shipments/rules/fold.ts";
+import { STATUSES } from "#core/statuses/rules/status.ts";
 
 const CASES = 3_000;
 

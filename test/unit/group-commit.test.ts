@@ -1,6 +1,6 @@
 /** Group commit: who comes while calls are under way shares the next one, in order, and learns of its own outcome only. */
 import { expect, test } from "bun:test";
-import { groupCommit, NoAnswer } from "#core/group-commit.ts";
+import { groupCommit, NoAnswer } from "#core/platform/process/group-commit.ts";
 
 const LIMITS = { sizePerCall: 100, waiting: 100, callMs: 60_000 } as const;
 

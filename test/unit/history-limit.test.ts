@@ -1,15 +1,15 @@
 /** What leaves a history stays true: a fold of the rest from the base gives the state of all facts. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { Fact } from "#core/domain/courier-events/fact.ts";
-import { foldAll, initialState, type ShipmentState } from "#core/domain/shipments/fold.ts";
+import type { Fact } from "#core/events/rules/fact.ts";
+import { foldAll, initialState, type ShipmentState } from "#core/shipments/rules/fold.ts";
 import {
   type Base,
   HISTORY_LIMIT,
   makeRoom,
   startFrom,
-} from "#core/domain/shipments/history-limit.ts";
-import { STATUSES } from "#core/domain/statuses/status.ts";
+} from "#core/shipments/rules/history-limit.ts";
+import { STATUSES } from "#core/statuses/rules/status.ts";
 
 const CASES = 60;
 

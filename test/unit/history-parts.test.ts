@@ -1,15 +1,15 @@
 /** A history comes back whole and in order, however its commits have spread it over the fields of its shipment. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import type { Fact } from "#core/domain/courier-events/fact.ts";
-import { instantOf } from "#core/domain/time/rome-time.ts";
-import { seenBucket } from "#core/redis/log/seen.ts";
+import type { Fact } from "#core/events/rules/fact.ts";
+import { seenBucket } from "#core/events/store/seen.ts";
+import { instantOf } from "#core/platform/time/rome-time.ts";
 import {
   historyOf,
   partsOf,
   REPACKED_FIELDS,
   repacks,
-} from "#core/redis/shipments/history-parts.ts";
+} from "#core/shipments/store/history-parts.ts";
 
 const CASES = 300;
 const COURIER = "GLS_ITA";

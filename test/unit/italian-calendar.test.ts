@@ -4,7 +4,7 @@ import {
   isItalianHoliday,
   isItalianWorkingDay,
   nextItalianWorkingDay,
-} from "#core/domain/time/italian-calendar.ts";
+} from "#core/platform/time/italian-calendar.ts";
 
 test("Easter Monday is a holiday, as the church calendar has it", () => {
   const mondays = ["2024-04-01", "2025-04-21", "2026-04-06", "2027-03-29", "2038-04-26"];

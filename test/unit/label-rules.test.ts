@@ -10,16 +10,16 @@ import {
   labelFaults,
   parcelsOf,
   totalWeight,
-} from "#core/domain/labels/label.ts";
-import { contractOf, isNational, labelCarriers } from "#core/domain/labels/label-carrier.ts";
-import { slipRow, transmissionNumberOf } from "#core/domain/labels/slip.ts";
+} from "#core/merchants/rules/label.ts";
+import { contractOf, isNational, labelCarriers } from "#core/merchants/rules/label-carrier.ts";
+import { slipRow, transmissionNumberOf } from "#core/merchants/rules/slip.ts";
 import {
   redeliveryDateOf,
   releaseDigest,
   StockReleaseBody,
   stockReleaseFaults,
-} from "#core/domain/labels/stock-release.ts";
-import { compileSchema } from "#core/domain/schema/compile-schema.ts";
+} from "#core/merchants/rules/stock-release.ts";
+import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 
 const CONSIGNEE = {
   ...{ name: "Ada", street: "Via Po 1", city: "Torino", state: "TO", postcode: "10123" },

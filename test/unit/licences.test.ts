@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { shippedPackages } from "#start/licences/shipped.ts";
+import { shippedPackages } from "#tools/licences/shipped.ts";
 
 const lockOf = (packages: Record<string, object>) =>
   shippedPackages({ packages: { "": { version: "1" }, ...packages } });

@@ -1,12 +1,12 @@
 /**
- * The limits table of ARCHITECTURE.md: every figure in it is the value of a constant in the source.
+ * The table of docs/limits.md: every figure in it is the value of a constant in the source.
  *
  * A row is `| what | limit | constants | at the limit |`. The figures of the second cell and the constants of the third stand in
  * the same order. A constant is `NAME`, `NAME.member` or `file.ts:NAME`, in sums and products, or an environment variable, whose
  * default is meant.
  */
 import { describe, expect, test } from "bun:test";
-import { VARIABLES } from "#core/variables.ts";
+import { VARIABLES } from "#core/platform/environment/variables.ts";
 
 interface Row {
   readonly what: string;
@@ -54,7 +54,7 @@ const SOURCES = await Promise.all(
 );
 
 async function readRows(): Promise<Row[]> {
-  const page = await Bun.file("ARCHITECTURE.md").text();
+  const page = await Bun.file("docs/limits.md").text();
   const [, table = ""] = page.split(TABLE_START);
   const lines = table.trim().split("\n\n")[0]?.split("\n").slice(1) ?? [];
   return lines.map((line) => {
@@ -141,7 +141,7 @@ function quantityOf(constant: string): Quantity {
   return { kind, amount: evaluate(constant, null) * amount };
 }
 
-describe("the limits table of ARCHITECTURE.md", async () => {
+describe("the table of docs/limits.md", async () => {
   const rows = await readRows();
 
   test("has its rows", () => {

@@ -1,16 +1,16 @@
 /** What stands together in a log entry, distinguished again. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { STATUSES } from "#core/domain/statuses/status.ts";
+import { decodeLoggedEvent, encodeLoggedEvent, splitEvents } from "#core/events/store/event-log.ts";
+import { compareIds, logEntry } from "#core/platform/log/log-entry.ts";
 import {
   decodeChangeEntry,
   encodeChange,
   ownerOfChange,
   rowsOf,
   splitChanges,
-} from "#core/redis/log/change-log.ts";
-import { decodeLoggedEvent, encodeLoggedEvent, splitEvents } from "#core/redis/log/event-log.ts";
-import { compareIds, logEntry } from "#core/redis/log/log-entry.ts";
+} from "#core/shipments/store/change-log.ts";
+import { STATUSES } from "#core/statuses/rules/status.ts";
 
 describe("an entry of the change log", () => {
   test("gives every change with its shipment and its two lines", () => {

@@ -8,7 +8,7 @@ import {
   NUMBER_REUSE_MS,
   orderHash,
   withoutEnded,
-} from "#core/domain/courier-events/match-reference.ts";
+} from "#core/events/rules/match-reference.ts";
 
 const DAY_MS = 86_400_000;
 

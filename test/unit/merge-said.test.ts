@@ -7,7 +7,7 @@ import {
   ownSettingsOf,
   saidAfter,
   withCourierDefaults,
-} from "#core/domain/setup/merge-said.ts";
+} from "#core/setup/rules/merge-said.ts";
 
 describe("what a file says newly", () => {
   test("is what it says otherwise than the last time, or for the first time", () => {

@@ -1,10 +1,10 @@
 /** Names that stand in mails and on other people's screens: one rule at every door. */
 import { describe, expect, test } from "bun:test";
 import type { TSchema } from "@sinclair/typebox";
-import { compileSchema } from "#core/domain/schema/compile-schema.ts";
-import { nameText } from "#core/domain/schema/name-text.ts";
-import { SetupFile } from "#core/domain/setup/setup.ts";
-import { personName } from "#panel/account-view.ts";
+import { compileSchema } from "#core/platform/schema/compile-schema.ts";
+import { nameText } from "#core/platform/schema/name-text.ts";
+import { SetupFile } from "#core/setup/rules/setup.ts";
+import { personName } from "#panel/server/accounts/account-view.ts";
 
 const { couriers, companies, platforms } = SetupFile.properties;
 const company = companies.items;

@@ -1,17 +1,17 @@
 /** Document 1, "Shipments": what a creation takes and keeps, and what is left of it once the recipient is erased. */
 import { describe, expect, test } from "bun:test";
-import { compileSchema } from "#core/domain/schema/compile-schema.ts";
-import { listFaults } from "#core/domain/schema/fault.ts";
-import { erasedEvent, erasedRecord } from "#core/domain/shipments/erase.ts";
-import { readImportItem, trackingNumberOf } from "#core/domain/shipments/import-item.ts";
-import { type CreationContext, prepareShipment } from "#core/domain/shipments/new-shipment.ts";
+import { compileSchema } from "#core/platform/schema/compile-schema.ts";
+import { listFaults } from "#core/platform/schema/fault.ts";
+import { erasedEvent, erasedRecord } from "#core/shipments/rules/erase.ts";
+import { readImportItem, trackingNumberOf } from "#core/shipments/rules/import-item.ts";
+import { type CreationContext, prepareShipment } from "#core/shipments/rules/new-shipment.ts";
 import {
   CreateBody,
   SHIPMENTS_PER_CREATE,
   SHIPMENTS_PER_IMPORT,
   type ShipmentInput,
   shipDay,
-} from "#core/domain/shipments/shipment.ts";
+} from "#core/shipments/rules/shipment.ts";
 
 const NOW_MS = Date.UTC(2026, 10, 20, 10);
 const shipment = (members: object = {}) =>

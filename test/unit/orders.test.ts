@@ -1,8 +1,8 @@
 /** Document 1, "Order", "Order parcel" and "Address check": the bounds of what is accepted, and how an order is kept and shown. */
 import { describe, expect, test } from "bun:test";
 import type { TSchema } from "@sinclair/typebox";
-import { AddressCheckRequest } from "#core/domain/orders/address-check.ts";
-import { centimetres, kilograms } from "#core/domain/orders/measure.ts";
+import { AddressCheckRequest } from "#core/merchants/rules/address-check.ts";
+import { centimetres, kilograms } from "#core/merchants/rules/measure.ts";
 import {
   erasedOrder,
   naturalKey,
@@ -10,15 +10,15 @@ import {
   orderRecord,
   orderView,
   parcelHash,
-} from "#core/domain/orders/order.ts";
+} from "#core/merchants/rules/order.ts";
 import {
   orderOfParcels,
   ParcelsCreation,
   ParcelUpdate,
   withParcelChanged,
-} from "#core/domain/orders/order-parcel.ts";
-import { compileSchema } from "#core/domain/schema/compile-schema.ts";
-import { listFaults } from "#core/domain/schema/fault.ts";
+} from "#core/merchants/rules/order-parcel.ts";
+import { compileSchema } from "#core/platform/schema/compile-schema.ts";
+import { listFaults } from "#core/platform/schema/fault.ts";
 
 const NOW = Date.UTC(2026, 10, 20, 10);
 const ORDER = { source: "shopify", reference: "1001" };

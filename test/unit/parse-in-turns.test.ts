@@ -7,8 +7,8 @@ import {
   ItemTooLarge,
   parseInTurns,
   VALUE_LIMIT_BYTES,
-} from "#core/http/parse-in-turns.ts";
-import { JsonFault, NESTING_LIMIT, parseStrictJson } from "#core/http/strict-json.ts";
+} from "#core/platform/http/body/parse-in-turns.ts";
+import { JsonFault, NESTING_LIMIT, parseStrictJson } from "#core/platform/http/body/strict-json.ts";
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);
 

@@ -8,8 +8,8 @@ import {
   planPlacement,
   unevenness,
   weigh,
-} from "#core/domain/placement/plan.ts";
-import { BATCH_BYTES, batchesOf } from "#core/redis/nodes/move-slots.ts";
+} from "#core/placement/rules/plan.ts";
+import { BATCH_BYTES, batchesOf } from "#core/placement/store/move-slots.ts";
 
 const tags = ["e", "t", "k"].flatMap((family) =>
   Array.from({ length: 16 }, (_, n) => `{${family}${n}}`),

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { parseCidr } from "#core/cidr.ts";
-import { isReachable } from "#core/public-address.ts";
+import { parseCidr } from "#core/platform/network/cidr.ts";
+import { isReachable } from "#core/platform/network/public-address.ts";
 import { startMeasuring } from "#test/support/measured.ts";
 
 const PUBLIC = ["8.8.8.8", "93.184.216.34", "2606:4700::1111", "2a00:1450:4002::1"];

@@ -1,8 +1,8 @@
 /** How a schema is published: as JSON Schema 2020-12 that says what the validators do. */
 import { describe, expect, test } from "bun:test";
 import { type TSchema, Type } from "@sinclair/typebox";
-import { JsonValue, jsonValue } from "#core/domain/schema/json-value.ts";
-import { namedComponents, publishedSchema } from "#core/domain/schema/published-schema.ts";
+import { JsonValue, jsonValue } from "#core/platform/schema/json-value.ts";
+import { namedComponents, publishedSchema } from "#core/platform/schema/published-schema.ts";
 
 const nullable = { nullIsAbsent: true };
 

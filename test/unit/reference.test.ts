@@ -6,7 +6,7 @@ import {
   isReference,
   matchingNumber,
   plainReference,
-} from "#core/domain/references/reference.ts";
+} from "#core/events/rules/reference.ts";
 
 const IGNORED = /^[\p{White_Space}\p{Cf}]$/u;
 const CONTROL = /^\p{Cc}$/u;

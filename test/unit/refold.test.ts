@@ -1,8 +1,8 @@
 /** A shipment folded again from its history, after a mapping has changed or a fact has arrived in full. */
 import { describe, expect, test } from "bun:test";
-import type { Fact, Mapping } from "#core/domain/courier-events/fact.ts";
-import { foldAll, initialState } from "#core/domain/shipments/fold.ts";
-import { refold, remapFacts, unmappedDeltas } from "#core/domain/shipments/refold.ts";
+import type { Fact, Mapping } from "#core/events/rules/fact.ts";
+import { foldAll, initialState } from "#core/shipments/rules/fold.ts";
+import { refold, remapFacts, unmappedDeltas } from "#core/shipments/rules/refold.ts";
 
 const mapped = (status: Mapping["status"], detail = 0): Mapping => ({
   ...{ status, detail, terminal: false },

@@ -1,19 +1,19 @@
-/** Rules of `core/domain` exactly at their limits: what `bun run mutate` changed without a test noticing. */
+/** The rules of core exactly at their limits: what `bun run mutate` changed without a test noticing. */
 import { describe, expect, test } from "bun:test";
-import { accountMail } from "#core/domain/accounts/account-mail.ts";
-import { masked } from "#core/domain/accounts/masked.ts";
-import { capabilitiesOf } from "#core/domain/accounts/roles.ts";
-import { base32, otpauthUrl, TOTP_LIFE_MS, totpStepOf } from "#core/domain/accounts/totp.ts";
-import { CAP_PREFIXES, capPrefixOf } from "#core/domain/benchmarks/cap-prefix.ts";
-import { weightBand } from "#core/domain/benchmarks/lane.ts";
-import { bucketOf, quantileOf } from "#core/domain/benchmarks/latency-buckets.ts";
+import { accountMail } from "#core/accounts/rules/account-mail.ts";
+import { masked } from "#core/accounts/rules/masked.ts";
+import { capabilitiesOf } from "#core/accounts/rules/roles.ts";
+import { base32, otpauthUrl, TOTP_LIFE_MS, totpStepOf } from "#core/accounts/rules/totp.ts";
+import { CAP_PREFIXES, capPrefixOf } from "#core/benchmarks/rules/cap-prefix.ts";
+import { weightBand } from "#core/benchmarks/rules/lane.ts";
+import { bucketOf, quantileOf } from "#core/benchmarks/rules/latency-buckets.ts";
 import {
   renderHtml,
   renderLine,
   unknownPlaceholders,
-} from "#core/domain/messages/render-template.ts";
-import { hourOf } from "#core/domain/time/hour-of.ts";
-import { isItalianHoliday } from "#core/domain/time/italian-calendar.ts";
+} from "#core/merchants/rules/render-template.ts";
+import { hourOf } from "#core/platform/time/hour-of.ts";
+import { isItalianHoliday } from "#core/platform/time/italian-calendar.ts";
 import {
   AWAY_MS,
   DEFAULT_MAX_CONCURRENCY,
@@ -26,16 +26,12 @@ import {
   rateBucket,
   readLevel,
   START_CONCURRENCY,
-} from "#core/domain/webhooks/concurrency.ts";
-import { errorOf, outcomeOf } from "#core/domain/webhooks/delivery-outcome.ts";
-import { afterAnswer, newLatencyTrend } from "#core/domain/webhooks/latency-trend.ts";
-import { faultWaitMs, parseRetryAfter, retryWaitMs } from "#core/domain/webhooks/retry-schedule.ts";
-import { SIGNATURE_TOLERANCE_MS, sign, verifySignature } from "#core/domain/webhooks/signature.ts";
-import {
-  SAMPLE_FACT,
-  SAMPLE_PAIR,
-  SAMPLE_SHIPMENT,
-} from "#core/domain/webhooks/webhook-payload.ts";
+} from "#core/webhooks/rules/concurrency.ts";
+import { errorOf, outcomeOf } from "#core/webhooks/rules/delivery-outcome.ts";
+import { afterAnswer, newLatencyTrend } from "#core/webhooks/rules/latency-trend.ts";
+import { faultWaitMs, parseRetryAfter, retryWaitMs } from "#core/webhooks/rules/retry-schedule.ts";
+import { SIGNATURE_TOLERANCE_MS, sign, verifySignature } from "#core/webhooks/rules/signature.ts";
+import { SAMPLE_FACT, SAMPLE_PAIR, SAMPLE_SHIPMENT } from "#core/webhooks/rules/webhook-payload.ts";
 
 const NOW = Date.UTC(2026, 10, 20, 10);
 

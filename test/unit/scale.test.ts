@@ -16,7 +16,7 @@ import {
   WEBHOOKS_IN_FLIGHT,
 } from "#bench/scale-formulas.ts";
 import { inputsOf, PAGE, pageWith, planText } from "#bench/scale-plan.ts";
-import { PARTITIONS } from "#core/redis/client/keys.ts";
+import { PARTITIONS } from "#core/platform/redis/keys.ts";
 import { LIMITS } from "#processors/webhooks/deliver-limits.ts";
 
 const page = await Bun.file(PAGE).text();

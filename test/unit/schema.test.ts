@@ -1,13 +1,13 @@
 /** What our schemas accept, and how faults are reported (document 1, "Errors"; document 2, "Answers"). */
 import { describe, expect, test } from "bun:test";
 import { type TSchema, Type } from "@sinclair/typebox";
-import { compileSchema } from "#core/domain/schema/compile-schema.ts";
-import { FAULTS_LISTED, listFaults } from "#core/domain/schema/fault.ts";
-import { illFormedText } from "#core/domain/schema/ill-formed-text.ts";
-import { idOf } from "#core/domain/schema/path-id.ts";
-import { rejectedValue } from "#core/domain/schema/rejected-value.ts";
-import { isLongerThan } from "#core/domain/schema/text-formats.ts";
-import { emailAddress, entityCode, mailSender } from "#core/domain/schema/text-forms.ts";
+import { compileSchema } from "#core/platform/schema/compile-schema.ts";
+import { FAULTS_LISTED, listFaults } from "#core/platform/schema/fault.ts";
+import { illFormedText } from "#core/platform/schema/ill-formed-text.ts";
+import { idOf } from "#core/platform/schema/path-id.ts";
+import { rejectedValue } from "#core/platform/schema/rejected-value.ts";
+import { isLongerThan } from "#core/platform/schema/text-formats.ts";
+import { emailAddress, entityCode, mailSender } from "#core/platform/schema/text-forms.ts";
 
 /** One character, two units of UTF-16. */
 const PACKAGE = "📦";

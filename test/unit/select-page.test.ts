@@ -1,11 +1,11 @@
 /** Pages out of the rows that search keeps: what blocks are left out by their bounds never changes an answer. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { firstWhere } from "#core/first-where.ts";
-import type { IndexOrder } from "#core/redis/client/keys.ts";
-import { compareHits, type Hit } from "#core/redis/search/index-ranges.ts";
-import type { Filter } from "#core/redis/search/match-rows.ts";
-import { selectAfter, selectPage } from "#core/redis/search/select-page.ts";
+import { firstWhere } from "#core/platform/process/first-where.ts";
+import type { IndexOrder } from "#core/platform/redis/keys.ts";
+import { compareHits, type Hit } from "#core/search/store/index-ranges.ts";
+import type { Filter } from "#core/search/store/match-rows.ts";
+import { selectAfter, selectPage } from "#core/search/store/select-page.ts";
 import {
   type Block,
   type ColumnRow,
@@ -14,7 +14,7 @@ import {
   putRow,
   ROWS_PER_BLOCK,
   tighten,
-} from "#core/redis/shipments/columns.ts";
+} from "#core/shipments/store/columns.ts";
 
 const CHANNELS = [3, 5] as const;
 const ROWS = 14_000;

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from "bun:test";
-import type { Leased } from "#core/redis/webhooks/leases.ts";
+import type { Leased } from "#core/webhooks/store/deliveries/leases.ts";
 import { LIMITS } from "#processors/webhooks/deliver-limits.ts";
 import { createSendSlots, type SendSlots } from "#processors/webhooks/send-slots.ts";
 

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
-import { publishedSchema } from "#core/domain/schema/published-schema.ts";
+import { publishedSchema } from "#core/platform/schema/published-schema.ts";
 import {
   checkRules,
   checkSetup,
@@ -10,7 +10,7 @@ import {
   settingsWithoutEffect,
   wellFormedPart,
   withoutOrderNulls,
-} from "#core/domain/setup/setup.ts";
+} from "#core/setup/rules/setup.ts";
 
 const faultsOf = (file: unknown) => checkSetup(file).map(({ path, code }) => `${path} ${code}`);
 const judged = (file: unknown) => wellFormedPart(file, checkSetup(structuredClone(file)));

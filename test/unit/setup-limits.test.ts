@@ -1,6 +1,6 @@
 /** The setup file (setup-file.md): how large its members may be. */
 import { describe, expect, test } from "bun:test";
-import { COURIERS_PER_CHANNEL, checkSetup } from "#core/domain/setup/setup.ts";
+import { COURIERS_PER_CHANNEL, checkSetup } from "#core/setup/rules/setup.ts";
 
 const courier = (members: object) => ({ couriers: [{ code: "A", tokens: ["t"], ...members }] });
 const entry = (members: object) => courier({ catalogue: [{ code: "E", ...members }] });

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { PARTITIONS } from "#core/redis/client/keys.ts";
+import { PARTITIONS } from "#core/platform/redis/keys.ts";
 import { addSilent, shareOut } from "#processors/webhooks/share-out.ts";
 
 const busy = fc.uniqueArray(fc.integer({ min: 0, max: PARTITIONS - 1 }));

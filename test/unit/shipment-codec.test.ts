@@ -1,12 +1,11 @@
 /** The packed form of shipments gives back exactly what was put in. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { Fact } from "#core/domain/courier-events/fact.ts";
-import { foldAll, initialState } from "#core/domain/shipments/fold.ts";
-import type { ShipmentMeta, ShipmentRecord } from "#core/domain/shipments/shipment.ts";
-import { STATUSES } from "#core/domain/statuses/status.ts";
-import { instantOf } from "#core/domain/time/rome-time.ts";
-import { seenBucket } from "#core/redis/log/seen.ts";
+import type { Fact } from "#core/events/rules/fact.ts";
+import { seenBucket } from "#core/events/store/seen.ts";
+import { instantOf } from "#core/platform/time/rome-time.ts";
+import { foldAll, initialState } from "#core/shipments/rules/fold.ts";
+import type { ShipmentMeta, ShipmentRecord } from "#core/shipments/rules/shipment.ts";
 import {
   decodeFacts,
   decodeHot,
@@ -15,7 +14,8 @@ import {
   encodeHot,
   encodeRecord,
   factsText,
-} from "#core/redis/shipments/shipment-codec.ts";
+} from "#core/shipments/store/shipment-codec.ts";
+import { STATUSES } from "#core/statuses/rules/status.ts";
 
 const CASES = 1_000;
 

@@ -7,7 +7,7 @@ import {
   statementPlaces,
 } from "#analytics/sql/statement-places.ts";
 import { unreadAnswer } from "#analytics/sql/unread-answer.ts";
-import { nextTurn } from "#core/next-turn.ts";
+import { nextTurn } from "#core/platform/process/next-turn.ts";
 import { eventually } from "#test/support/eventually.ts";
 
 /** Asks for people by their first letters, and remembers who has started. */

@@ -1,11 +1,7 @@
 /** Suggestions for unmapped codes (issue 18): what speaks for a meaning, and what keeps a wrong one from being suggested. */
 import { describe, expect, test } from "bun:test";
-import type { Status } from "#core/domain/statuses/status.ts";
-import {
-  type KnownText,
-  knowledgeOf,
-  type Passage,
-} from "#core/domain/statuses/suggest-mapping.ts";
+import type { Status } from "#core/statuses/rules/status.ts";
+import { type KnownText, knowledgeOf, type Passage } from "#core/statuses/rules/suggest-mapping.ts";
 
 const pair = (status: Status, detail = 0) => ({ status, detail });
 const known = (

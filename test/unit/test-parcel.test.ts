@@ -9,7 +9,7 @@ import {
   REAL_STEP_MS,
   TEST_STEP_MS,
   testCatalogue,
-} from "#core/domain/shipments/test-parcel.ts";
+} from "#core/shipments/rules/test-parcel.ts";
 
 const BEGAN_MS = Date.UTC(2026, 10, 20, 10);
 const codesOf = ({ reports }: Life) => reports.map(({ word }) => word).join(" ");

@@ -1,12 +1,12 @@
 /** The plain text of a mail that a merchant wrote in HTML. */
 import { describe, expect, test } from "bun:test";
-import { composeTemplate, TEXT_TEMPLATES_KEPT } from "#core/domain/messages/compose-message.ts";
+import { composeTemplate, TEXT_TEMPLATES_KEPT } from "#core/merchants/rules/compose-message.ts";
 import {
   DEPTH_READ,
   ENTITIES_READ,
   TAGS_READ,
   textOfHtml,
-} from "#core/domain/messages/text-of-html.ts";
+} from "#core/merchants/rules/text-of-html.ts";
 
 /** A template as Italian shops write them. */
 const TEMPLATE = `<!doctype html><html><head><title>Spedizione</title><style>p > b { color: red }</style></head><body>

@@ -1,6 +1,6 @@
 /** Second factors: the vectors of RFC 6238 and RFC 4648, and the window in which a code counts. */
 import { describe, expect, test } from "bun:test";
-import { base32, otpauthUrl, totpCode, totpStepOf } from "#core/domain/accounts/totp.ts";
+import { base32, otpauthUrl, totpCode, totpStepOf } from "#core/accounts/rules/totp.ts";
 
 const SECRET = Buffer.from("12345678901234567890");
 

@@ -5,7 +5,7 @@ import {
   opens,
   parseTrackingLink,
   trackingUrl,
-} from "#core/domain/shipments/tracking-link.ts";
+} from "#core/shipments/rules/tracking-link.ts";
 
 const TOKEN = "AbCdEfGhIjKlMnOpQrSt-_";
 const lastPart = (url: string | null) => url?.split("/t/")[1] ?? "";

@@ -6,7 +6,7 @@ import {
   shipmentText,
   webhookPayload,
   webhookText,
-} from "#core/domain/webhooks/webhook-payload.ts";
+} from "#core/webhooks/rules/webhook-payload.ts";
 
 const event = {
   id: "evt_1",

@@ -1,8 +1,8 @@
 /** Document 3: what an endpoint may be given, what its requests consist of, and what answers of version 1 mean. */
 import { describe, expect, test } from "bun:test";
-import { faultsOfEndpoint, faultsOfPatch } from "#core/domain/webhooks/webhook-endpoint.ts";
-import { targetKey, webhookHeaders } from "#core/domain/webhooks/webhook-request.ts";
-import { v1MeaningOf } from "#core/domain/webhooks/webhook-v1.ts";
+import { faultsOfEndpoint, faultsOfPatch } from "#core/webhooks/rules/webhook-endpoint.ts";
+import { targetKey, webhookHeaders } from "#core/webhooks/rules/webhook-request.ts";
+import { v1MeaningOf } from "#core/webhooks/rules/webhook-v1.ts";
 
 describe("an endpoint", () => {
   const faultsOf = (members: object) => {

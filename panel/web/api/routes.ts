@@ -1,5 +1,5 @@
 /** Types of the panel's HTTP API, read off its routes: a shape is written down once, beside its route. */
-import type { createPanelApp } from "#panel/app.ts";
+import type { createPanelApp } from "#panel/server/app.ts";
 
 type Routes = ReturnType<typeof createPanelApp>["~Routes"];
 

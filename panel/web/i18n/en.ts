@@ -1,8 +1,8 @@
 /** English. Italian has the same shape. */
-import type { FaultCode } from "#core/domain/schema/fault.ts";
-import type { Verdict } from "#core/domain/webhooks/trigger.ts";
-import type { CatalogueFault } from "#panel/catalogue-csv.ts";
-import type { ComparisonFault } from "#panel/first-day-csv.ts";
+import type { FaultCode } from "#core/platform/schema/fault.ts";
+import type { Verdict } from "#core/webhooks/rules/trigger.ts";
+import type { CatalogueFault } from "#panel/server/couriers/catalogue-csv.ts";
+import type { ComparisonFault } from "#panel/server/couriers/first-day-csv.ts";
 import { counted } from "./counted.ts";
 
 export const en = {

@@ -629,7 +629,7 @@ export const it: Messages = {
       "clickhouse-reader": {
         check: "Le istruzioni dell'editor SQL possono solo leggere",
         advice:
-          "Crea l'utente di analytics/read-only-user.sql e indicalo in CLICKHOUSE_READ_URL: fino ad allora le istruzioni sono rifiutate.",
+          "Crea l'utente di analytics/sql/read-only-user.sql e indicalo in CLICKHOUSE_READ_URL: fino ad allora le istruzioni sono rifiutate.",
       },
       "clickhouse-replication": {
         check: "Ogni tabella del cluster ClickHouse ha repliche",

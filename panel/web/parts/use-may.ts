@@ -1,5 +1,5 @@
 import { useSuspenseQuery } from "@tanstack/react-query";
-import type { Capability } from "#core/domain/accounts/roles.ts";
+import type { Capability } from "#core/accounts/rules/roles.ts";
 import { meQuery } from "#panel/web/queries.ts";
 
 /** Whether the visitor may do something: who may not sees no button for it. */

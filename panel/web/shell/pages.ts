@@ -13,7 +13,7 @@ import {
   IconUsers,
   IconWebhook,
 } from "@tabler/icons-react";
-import type { Capability } from "#core/domain/accounts/roles.ts";
+import type { Capability } from "#core/accounts/rules/roles.ts";
 import type { Messages } from "#panel/web/i18n/en.ts";
 
 export interface NavPage {

@@ -1,7 +1,7 @@
 /** Another's account: its role, whether it works, a lost second factor, and its end. */
 import { Button, Group, Modal, Select, Stack, Text } from "@mantine/core";
 import { useState } from "react";
-import { rolesOf } from "#core/domain/accounts/roles.ts";
+import { rolesOf } from "#core/accounts/rules/roles.ts";
 import { call } from "#panel/web/api/call.ts";
 import type { Account } from "#panel/web/api/routes.ts";
 import { useText } from "#panel/web/i18n/text.tsx";

@@ -2,12 +2,7 @@
 import { Alert, Button, Group, Modal, Select, Stack, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { useQuery, useSuspenseQuery } from "@tanstack/react-query";
-import {
-  ACCOUNT_KINDS,
-  type AccountKind,
-  type Role,
-  rolesOf,
-} from "#core/domain/accounts/roles.ts";
+import { ACCOUNT_KINDS, type AccountKind, type Role, rolesOf } from "#core/accounts/rules/roles.ts";
 import { call } from "#panel/web/api/call.ts";
 import type { CompanyPage } from "#panel/web/api/routes.ts";
 import { useText } from "#panel/web/i18n/text.tsx";

@@ -1,6 +1,6 @@
 /** What is wrong in a file that was chosen, line by line. */
 import { Alert, Table } from "@mantine/core";
-import type { FaultCode } from "#core/domain/schema/fault.ts";
+import type { FaultCode } from "#core/platform/schema/fault.ts";
 import { useFormat } from "#panel/web/i18n/format.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { ScrollTable } from "#panel/web/parts/scroll-table.tsx";

@@ -1,6 +1,6 @@
 /** Lists that forms offer. The types keep them whole: a member that is missing or too many does not compile. */
-import type { Scope } from "#core/domain/setup/setup.ts";
-import type { Language } from "#core/domain/shipments/shipment.ts";
+import type { Scope } from "#core/setup/rules/setup.ts";
+import type { Language } from "#core/shipments/rules/shipment.ts";
 
 const LANGUAGE_SET: Readonly<Record<Language, true>> = {
   ...{ it: true, en: true, de: true, fr: true, es: true, pt: true, zh: true, ru: true, ja: true },

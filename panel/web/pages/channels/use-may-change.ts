@@ -1,4 +1,4 @@
-import type { Capability } from "#core/domain/accounts/roles.ts";
+import type { Capability } from "#core/accounts/rules/roles.ts";
 import { useMay } from "#panel/web/parts/use-may.ts";
 import { isShadow } from "./choices.ts";
 

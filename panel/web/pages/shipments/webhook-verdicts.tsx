@@ -3,7 +3,7 @@ import { Anchor, Badge, Group, Stack, Text } from "@mantine/core";
 import { IconWebhook } from "@tabler/icons-react";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
-import { v1ChannelId } from "#core/domain/webhooks/webhook-v1.ts";
+import { v1ChannelId } from "#core/webhooks/rules/webhook-v1.ts";
 import type { Trace } from "#panel/web/api/routes.ts";
 import type { Messages } from "#panel/web/i18n/en.ts";
 import { useFormat } from "#panel/web/i18n/format.ts";

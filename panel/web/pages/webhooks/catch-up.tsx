@@ -15,7 +15,7 @@ import { DateTimePicker } from "@mantine/dates";
 import { IconCheck, IconCopy, IconRefresh } from "@tabler/icons-react";
 import { useQuery, useSuspenseQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { parseRomeDateTime, romeDateTime } from "#core/domain/time/rome-time.ts";
+import { parseRomeDateTime, romeDateTime } from "#core/platform/time/rome-time.ts";
 import { call } from "#panel/web/api/call.ts";
 import type { Endpoint, Missed } from "#panel/web/api/routes.ts";
 import { useText } from "#panel/web/i18n/text.tsx";

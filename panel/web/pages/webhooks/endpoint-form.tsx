@@ -19,7 +19,7 @@ import {
   DEFAULT_MAX_CONCURRENCY,
   MAX_CONCURRENCY_LIMIT,
   MAX_PER_SECOND_LIMIT,
-} from "#core/domain/webhooks/concurrency.ts";
+} from "#core/webhooks/rules/concurrency.ts";
 import { ApiProblem, call } from "#panel/web/api/call.ts";
 import type { Endpoint } from "#panel/web/api/routes.ts";
 import { en } from "#panel/web/i18n/en.ts";

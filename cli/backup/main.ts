@@ -1,0 +1,107 @@
+/**
+ * `bun run backup DIR`: copies the embedded stores and the generated secrets at one moment, while the product runs or while
+ * it does not.
+ */
+import { existsSync } from "node:fs";
+import { mkdir, rename, rm } from "node:fs/promises";
+import { basename, join, resolve } from "node:path";
+import { freezeTables, unfreezeTables } from "#analytics/backup/freeze.ts";
+import { openClickhouse } from "#analytics/clickhouse/clickhouse.ts";
+import { type FrozenTables, requestBackup } from "#core/configuration/store/backup-requests.ts";
+import { checkLayout } from "#core/configuration/store/layout.ts";
+import { type Config, readConfig } from "#core/platform/environment/config.ts";
+import { createLog } from "#core/platform/process/log.ts";
+import type { Redis } from "#core/platform/redis/client.ts";
+import {
+  beginSnapshot,
+  SNAPSHOT_NAME,
+  snapshotWritten,
+} from "#core/platform/redis/embedded/snapshot.ts";
+import { BACKUP_LOCK_KEY } from "#core/platform/redis/keys.ts";
+import { takeLock } from "#core/platform/redis/lock.ts";
+import { counted } from "#core/platform/schema/counted.ts";
+import { guarded, openStore, Refused } from "#core/runtime/runtime.ts";
+import { copyInto, filesBelow, type Manifest, writeManifest } from "./backup-folder.ts";
+
+const USAGE = "usage: bun run backup DIR";
+/** A restored store holds the lock of its own backup until the lease is over. */
+const LOCK = { leaseMs: 5_000, waitLimitMs: 10_000 };
+
+/** @returns the parts of every table, at the moment of the snapshot that Redis has begun */
+async function fixMoment(config: Config, redis: Redis): Promise<FrozenTables> {
+  const answer = await requestBackup(redis);
+  if (answer !== null) {
+    if ("fault" in answer) throw new Refused(`The backup failed: ${answer.fault}`);
+    return answer.tables;
+  }
+  // Nobody has the folder open. While we have it, nobody writes to it.
+  const own = await openClickhouse(config, "write");
+  try {
+    const tables = await freezeTables(own, join(config.dataDir, "clickhouse"));
+    await beginSnapshot(redis);
+    return tables;
+  } finally {
+    await own.close();
+  }
+}
+
+async function copyStores(
+  config: Config,
+  redis: Redis,
+  backup: string,
+): Promise<Manifest["files"]> {
+  const files: Manifest["files"] = {};
+  const tables = await fixMoment(config, redis);
+  for (const [table, parts] of Object.entries(tables)) {
+    for (const part of parts) {
+      for (const file of await filesBelow(part)) {
+        const to = join("clickhouse", table, basename(part), file);
+        await copyInto(backup, files, join(part, file), to);
+      }
+    }
+  }
+  await unfreezeTables(join(config.dataDir, "clickhouse"));
+  await snapshotWritten(redis);
+  const snapshot = join(config.dataDir, "redis", SNAPSHOT_NAME);
+  await copyInto(backup, files, snapshot, join("redis", SNAPSHOT_NAME));
+  await rm(snapshot);
+  const secrets = join(config.dataDir, "secrets");
+  for (const name of await filesBelow(secrets)) {
+    await copyInto(backup, files, join(secrets, name), join("secrets", name));
+  }
+  return files;
+}
+
+await guarded(async () => {
+  const [given, ...rest] = process.argv.slice(2);
+  if (given === "--help") return void process.stdout.write(`${USAGE}\n`);
+  if (given === undefined || rest.length > 0) throw new Refused(USAGE);
+  const config = readConfig(process.env);
+  if (config.redisUrl ?? config.redisClusterUrls ?? config.clickhouseUrl) {
+    throw new Refused(
+      "Only the embedded stores are backed up by this command; docs/operations.md says how to back up servers.",
+    );
+  }
+  const backup = resolve(given);
+  if (existsSync(backup)) throw new Refused(`${backup} exists: name a folder that does not.`);
+  const store = await openStore(config, createLog("warn"));
+  try {
+    const { version } = await checkLayout(store.redis);
+    const lock = await takeLock(store.redis, BACKUP_LOCK_KEY, LOCK);
+    if (lock === null) throw new Refused("Another backup is under way.");
+    const draft = `${backup}.part`;
+    try {
+      await rm(draft, { recursive: true, force: true });
+      await mkdir(draft, { recursive: true, mode: 0o700 });
+      const takenAt = new Date().toISOString();
+      const files = await copyStores(config, store.redis, draft);
+      await writeManifest(draft, { takenAt, layout: version, files });
+      await rename(draft, backup);
+      process.stdout.write(`${counted(Object.keys(files).length, "file")} in ${backup}\n`);
+    } finally {
+      await lock.release();
+    }
+  } finally {
+    await store.close();
+  }
+});

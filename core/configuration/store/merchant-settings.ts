@@ -1,0 +1,154 @@
+/**
+ * Settings of companies and channels that the panel changes: the channel's own, its templates, the company's boxes. Every
+ * write reads, changes and saves under the setup lock. What a setup file has said last is kept apart, so that the same file
+ * does not undo the panel's change at the next start (`write-company.ts`).
+ */
+
+import type { Redis } from "#core/platform/redis/client.ts";
+import { DELETED_SETTINGS_KEY } from "#core/platform/redis/keys.ts";
+import { BOXES_PER_COMPANY, TEMPLATES_PER_CHANNEL } from "#core/setup/rules/setup.ts";
+import {
+  type BoxEntity,
+  bumpVersion,
+  type ChannelEntity,
+  entityIds,
+  readEntities,
+  readEntity,
+  removeEntity,
+  saveEntity,
+  type TemplateEntity,
+} from "./entities.ts";
+import { expectSetupLock, underSetupLock } from "./setup-lock.ts";
+
+type Listed = { readonly box: BoxEntity; readonly template: TemplateEntity };
+type Kind = keyof Listed;
+
+export type ChannelChange = Partial<
+  Pick<
+    ChannelEntity,
+    | "name"
+    | "language"
+    | "trackingPage"
+    | "addressCheck"
+    | "webhookV1"
+    | "bucketSize"
+    | "refillRate"
+    | "couriers"
+    | "sender"
+    | "emails"
+  >
+>;
+
+export function templateId({
+  channelId,
+  event,
+  language,
+}: Pick<TemplateEntity, "channelId" | "event" | "language">): string {
+  return `${channelId}:${event}:${language}`;
+}
+
+export function boxId({ companyId, code }: Pick<BoxEntity, "companyId" | "code">): string {
+  return `${companyId}:${code}`;
+}
+
+/** Field of `DELETED_SETTINGS_KEY`. */
+export function deletedSetting(kind: Kind, id: string): string {
+  return `${kind}:${id}`;
+}
+
+/**
+ * @param changeOf may throw to refuse the change
+ * @returns what it was and what it is; null if there is no such channel
+ */
+export function changeChannel(
+  redis: Redis,
+  channelId: number,
+  changeOf: (before: ChannelEntity) => ChannelChange,
+): Promise<{ readonly before: ChannelEntity; readonly after: ChannelEntity } | null> {
+  return underSetupLock(redis, async () => {
+    const stored = await readEntity(redis, "channel", String(channelId));
+    if (!stored) return null;
+    // redis-om drops an empty text on the way.
+    const { sender = "", emails = "", webhookV1 = "" } = stored;
+    const before = { ...stored, sender, emails, webhookV1 };
+    const change = changeOf(before);
+    const after = { ...before, ...change };
+    const fields = Object.keys(change) as (keyof ChannelChange)[];
+    if (fields.some((field) => before[field] !== change[field])) {
+      await saveEntity(redis, "channel", String(channelId), after);
+      await bumpVersion(redis);
+    }
+    return { before, after };
+  });
+}
+
+/** `full`: the company or channel has as many as it may have. */
+export type PutOutcome<T> = { readonly before: T | null } | "full";
+
+export function putTemplate(
+  redis: Redis,
+  template: TemplateEntity,
+): Promise<PutOutcome<TemplateEntity>> {
+  return put(redis, "template", templateId(template), template, TEMPLATES_PER_CHANNEL);
+}
+
+export function putBox(redis: Redis, box: BoxEntity): Promise<PutOutcome<BoxEntity>> {
+  return put(redis, "box", boxId(box), box, BOXES_PER_COMPANY);
+}
+
+function put<K extends Kind>(
+  redis: Redis,
+  kind: K,
+  id: string,
+  wanted: Listed[K],
+  limit: number,
+): Promise<PutOutcome<Listed[K]>> {
+  return underSetupLock(redis, async () => {
+    const before = (await readEntity(redis, kind, id)) as Listed[K] | null;
+    if (!before && (await idsBeside(redis, kind, id)).length >= limit) return "full";
+    if (before && sameFields(before, wanted)) return { before };
+    const field = deletedSetting(kind, id);
+    // Deleted and made again: the file's entry has still been applied.
+    const fileEntry = before?.fileEntry ?? (await redis.hGet(DELETED_SETTINGS_KEY, field));
+    await saveEntity(redis, kind, id, { ...wanted, ...(fileEntry && { fileEntry }) } as never);
+    await redis.hDel(DELETED_SETTINGS_KEY, field);
+    await bumpVersion(redis);
+    return { before };
+  });
+}
+
+function sameFields<T extends object>(before: T, wanted: T): boolean {
+  const fields = Object.keys(wanted) as (keyof T)[];
+  return fields.every((field) => before[field] === wanted[field]);
+}
+
+/** Templates of a channel. */
+export async function templatesOf(redis: Redis, channelId: number): Promise<TemplateEntity[]> {
+  const ids = await idsBeside(redis, "template", `${channelId}:`);
+  return readEntities(redis, "template", ids);
+}
+
+/** Ids begin with the channel or the company. */
+async function idsBeside(redis: Redis, kind: Kind, id: string): Promise<string[]> {
+  const owner = id.slice(0, id.indexOf(":") + 1);
+  return (await entityIds(redis, kind)).filter((one) => one.startsWith(owner));
+}
+
+/** The setup file does not bring it back while its entry stays the same. @returns what it was; null if there was none */
+export function deleteSetting<K extends Kind>(
+  redis: Redis,
+  kind: K,
+  id: string,
+): Promise<Listed[K] | null> {
+  return underSetupLock(redis, async () => {
+    const before = (await readEntity(redis, kind, id)) as Listed[K] | null;
+    if (!before) return null;
+    await expectSetupLock();
+    if (before.fileEntry) {
+      await redis.hSet(DELETED_SETTINGS_KEY, deletedSetting(kind, id), before.fileEntry);
+    }
+    await removeEntity(redis, kind, id);
+    await bumpVersion(redis);
+    return before;
+  });
+}

@@ -1,0 +1,312 @@
+/**
+ * Strict JSON of any size without blocking the event loop. `JSON.parse` takes 5 to 60 ms per MiB and blocks everything
+ * else. A large text is split at its commas into pieces that are parsed one by one, with a turn of the loop between them,
+ * and reassembled: a list or object larger than a piece is opened, and its elements are added piece by piece.
+ */
+import { nextTurn } from "#core/platform/process/next-turn.ts";
+import {
+  BACKSLASH,
+  BRACE,
+  BRACE_END,
+  BRACKET,
+  BRACKET_END,
+  COMMA,
+  doubledKey,
+  JsonFault,
+  NESTING_LIMIT,
+  notJson,
+  type ParsedJson,
+  parseFragment,
+  parseStrictJson,
+  QUOTE,
+  textStart,
+  tooDeep,
+} from "./strict-json.ts";
+
+/** Texts up to this size are parsed in one go: about 5 ms at most. */
+const WHOLE_BYTES = 128 * 1024;
+/** Larger texts are parsed in pieces of this size, about 1 ms each, and others are served in between. */
+const PIECE_BYTES = 32 * 1024;
+/**
+ * Limit on the elements of a list, or members of an object, that is larger than a piece: none of our bodies has as many, and
+ * judging 90,000 takes 25 ms in one go.
+ */
+export const ELEMENTS_LIMIT = 10_000;
+/** Bytes that are scanned between two turns. */
+const SCAN_BYTES = 1024 * 1024;
+/** A value that no comma cuts, such as a text, is parsed whole, with the blanks around it: 5 ms a MiB. */
+export const VALUE_LIMIT_BYTES = 2 * 1024 * 1024;
+/** Where the last escape of a larger text may begin: escapes take 14 ms a MiB. */
+export const ESCAPES_LIMIT_BYTES = 2 * 1024 * 1024;
+
+/** Depth of the elements of a list in the outer object, such as `shipments[3]`. */
+const ITEM_DEPTH = 2;
+
+/** An element of a list in the outer object is larger than allowed. */
+export class ItemTooLarge extends Error {}
+
+/** The members of the outer object to return: nothing else is kept in memory. */
+export interface Wanted {
+  readonly members: readonly string[];
+  /**
+   * One of these members. If it is a large list, its elements are handed over piece by piece and the list itself stays
+   * empty.
+   */
+  readonly list: string;
+  readonly take: (elements: readonly unknown[], hasSurrogateEscapes: boolean) => void;
+}
+
+export interface TurnOptions {
+  /** Limit on an element of a list in the outer object, such as `shipments[3]`. */
+  readonly itemBytes?: number;
+  /** Limit on a value that no comma cuts, and on white space. */
+  readonly valueBytes?: number;
+  readonly wanted?: Wanted;
+  /** Texts up to this many bytes are parsed in one go. */
+  readonly atOnceBytes?: number;
+  readonly pieceBytes?: number;
+}
+
+/**
+ * The same as `parseStrictJson`, but in turns if the text is large.
+ * @throws {JsonFault} {ItemTooLarge}
+ */
+export async function parseInTurns(
+  bytes: Uint8Array,
+  options: TurnOptions = {},
+): Promise<ParsedJson> {
+  const { pieceBytes, atOnceBytes = pieceBytes ?? WHOLE_BYTES } = options;
+  if (bytes.length <= atOnceBytes) return parseStrictJson(bytes);
+  const assembling = assemble(bytes, options);
+  let step = assembling.next();
+  while (!step.done) {
+    await nextTurn();
+    step = assembling.next();
+  }
+  return step.value;
+}
+
+/** A list or object under construction. */
+interface Opened {
+  readonly value: unknown[] | Record<string, unknown>;
+  readonly isList: boolean;
+  /** Its key in its parent; empty in a list. */
+  readonly key: string;
+  /** Adds parsed elements or members. */
+  readonly add: (piece: object, hasSurrogateEscapes: boolean) => void;
+  /** Whether its last element was opened and is now complete: a comma or the end follows. */
+  elementEnded: boolean;
+}
+
+/** Indexed by depth. */
+interface Positions {
+  /** Where the current element begins. */
+  readonly startAt: number[];
+  /** Position of the bracket that opened this depth. */
+  readonly openAt: number[];
+}
+
+/** Yields when a turn of the loop is due. */
+function* assemble(bytes: Uint8Array, options: TurnOptions): Generator<void, ParsedJson> {
+  const { itemBytes = Number.POSITIVE_INFINITY, valueBytes = VALUE_LIMIT_BYTES } = options;
+  const from = textStart(bytes);
+  const pieces = collect(bytes, from, options);
+  const positions: Positions = { startAt: [from], openAt: [] };
+  const { startAt, openAt } = positions;
+  let depth = 0;
+  let turnAt = from + SCAN_BYTES;
+  for (let at = from; at < bytes.length; at += 1) {
+    if (at >= turnAt) {
+      yield;
+      turnAt = at + SCAN_BYTES;
+    }
+    const byte = bytes[at];
+    const isEnd = byte === BRACKET_END || byte === BRACE_END;
+    if (byte === QUOTE) {
+      at = endOfText(bytes, at, valueBytes);
+    } else if (byte === BRACKET || byte === BRACE) {
+      depth += 1;
+      if (depth > NESTING_LIMIT) throw tooDeep();
+      openAt[depth] = at;
+      startAt[depth] = at + 1;
+    } else if (byte === COMMA || isEnd) {
+      if (depth === ITEM_DEPTH && at - (startAt[depth] ?? 0) > itemBytes) {
+        throw new ItemTooLarge();
+      }
+      if (isEnd ? pieces.end(at, depth) : pieces.comma(at, depth, positions)) yield;
+      if (isEnd) depth -= 1;
+      else startAt[depth] = at + 1;
+    }
+  }
+  if (depth !== 0) throw notJson();
+  return pieces.finish();
+}
+
+/** @returns the position of the closing quote */
+function endOfText(bytes: Uint8Array, from: number, valueBytes: number): number {
+  const limit = Math.min(bytes.length, from + valueBytes);
+  for (let at = from + 1; at < limit; at += 1) {
+    if (bytes[at] === QUOTE) return at;
+    if (bytes[at] !== BACKSLASH) continue;
+    if (at - from > ESCAPES_LIMIT_BYTES) throw tooManyEscapes();
+    at += 1;
+  }
+  throw limit < bytes.length ? valueTooLarge(valueBytes) : notJson();
+}
+
+function tooManyEscapes(): JsonFault {
+  return new JsonFault(
+    `The text holds a string with escapes after its first ${ESCAPES_LIMIT_BYTES} bytes.`,
+  );
+}
+
+function valueTooLarge(valueBytes: number): JsonFault {
+  return new JsonFault(`The text holds a single value of more than ${valueBytes} bytes.`);
+}
+
+/** Parses pieces and adds them to the lists and objects that are open; `opened[n]` is at depth `n`. */
+function collect(bytes: Uint8Array, from: number, options: TurnOptions) {
+  const { wanted, pieceBytes = PIECE_BYTES, valueBytes = VALUE_LIMIT_BYTES } = options;
+  const whole: unknown[] = [];
+  const opened: Opened[] = [
+    { value: whole, isList: true, key: "", add: keepElements(whole), elementEnded: false },
+  ];
+  const { parse, hasSurrogateEscapes } = fragmentParser(bytes, pieceBytes, valueBytes);
+  /** Where the unparsed elements of the innermost open value begin. */
+  let pieceAt = from;
+
+  function innermost(): Opened {
+    const last = opened.at(-1);
+    if (!last) throw notJson();
+    return last;
+  }
+
+  /** Parses everything before `end` and adds it to the innermost value. */
+  function take(end: number): void {
+    const { isList, elementEnded, add } = innermost();
+    if (elementEnded) {
+      refuseText(bytes, pieceAt, end, valueBytes);
+      return;
+    }
+    const piece = parse(pieceAt, end, isList ? "[" : "{", isList ? "]" : "}");
+    // Values are opened only at a comma, so there is an element on either side.
+    if (isEmpty(piece.value as object)) throw notJson();
+    add(piece.value as object, piece.hasSurrogateEscapes);
+  }
+
+  /** Opens the current element of the innermost value. */
+  function open({ startAt, openAt }: Positions): void {
+    const outer = innermost();
+    const elementAt = startAt[opened.length - 1] ?? 0;
+    const bracketAt = openAt[opened.length] ?? 0;
+    if (elementAt > pieceAt) take(elementAt - 1);
+    else if (outer.elementEnded) throw notJson();
+    outer.elementEnded = false;
+    let key = "";
+    if (outer.isList) refuseText(bytes, elementAt, bracketAt, valueBytes);
+    else [key = ""] = Object.keys(parse(elementAt, bracketAt, "{", "[]}").value as object);
+    const isList = bytes[bracketAt] === BRACKET;
+    const value = isList ? [] : {};
+    const add = adder(value, key, opened.length, wanted);
+    opened.push({ value, isList, key, add, elementEnded: false });
+    pieceAt = bracketAt + 1;
+  }
+
+  return {
+    /** @returns whether a piece was parsed */
+    comma(at: number, depth: number, positions: Positions): boolean {
+      const isBetween = depth === opened.length - 1 && innermost().elementEnded;
+      if (!isBetween && at - pieceAt < pieceBytes) return false;
+      while (opened.length <= depth) open(positions);
+      take(at);
+      innermost().elementEnded = false;
+      pieceAt = at + 1;
+      return true;
+    },
+    /** The end of the value at `depth`. */
+    end(at: number, depth: number): boolean {
+      if (depth === 0) throw notJson();
+      if (depth > opened.length - 1) return false;
+      const { value, isList, key } = innermost();
+      if (bytes[at] !== (isList ? BRACKET_END : BRACE_END)) throw notJson();
+      take(at);
+      opened.pop();
+      const outer = innermost();
+      outer.add(outer.isList ? [value] : { [key]: value }, false);
+      outer.elementEnded = true;
+      pieceAt = at + 1;
+      return true;
+    },
+    finish(): ParsedJson {
+      take(bytes.length);
+      if (whole.length !== 1) throw notJson();
+      return { value: whole[0], hasSurrogateEscapes: hasSurrogateEscapes() };
+    },
+  };
+}
+
+/** Parses fragments of a text, and remembers whether any of them held a surrogate escape. */
+function fragmentParser(bytes: Uint8Array, pieceBytes: number, valueBytes: number) {
+  let hasSurrogateEscapes = false;
+
+  function parse(begin: number, end: number, before: string, after: string): ParsedJson {
+    if (end - begin > pieceBytes + valueBytes) throw valueTooLarge(valueBytes);
+    const parsed = parseFragment(bytes.subarray(begin, end), before, after);
+    hasSurrogateEscapes ||= parsed.hasSurrogateEscapes;
+    return parsed;
+  }
+
+  return { parse, hasSurrogateEscapes: () => hasSurrogateEscapes };
+}
+
+/** Where the elements of a list or object opened at a given depth go. */
+function adder(value: object, key: string, depth: number, wanted?: Wanted): Opened["add"] {
+  const isList = Array.isArray(value);
+  if (wanted && depth === ITEM_DEPTH && isList && key === wanted.list) {
+    return (piece, hasSurrogateEscapes) => wanted.take(piece as unknown[], hasSurrogateEscapes);
+  }
+  if (isList) return keepElements(value);
+  const only = wanted && depth === 1 ? new Set(wanted.members) : null;
+  return keepMembers(value as Record<string, unknown>, only);
+}
+
+function keepElements(list: unknown[]): Opened["add"] {
+  return (piece) => {
+    for (const element of piece as unknown[]) list.push(element);
+    if (list.length > ELEMENTS_LIMIT) throw tooManyElements();
+  };
+}
+
+/** @param only members to return; null = all */
+function keepMembers(
+  object: Record<string, unknown>,
+  only: ReadonlySet<string> | null,
+): Opened["add"] {
+  let count = 0;
+  return (piece) => {
+    for (const [key, value] of Object.entries(piece)) {
+      if (Object.hasOwn(object, key)) throw doubledKey();
+      object[key] = only === null || only.has(key) ? value : null;
+      count += 1;
+    }
+    if (count > ELEMENTS_LIMIT) throw tooManyElements();
+  };
+}
+
+function tooManyElements(): JsonFault {
+  return new JsonFault(`A list or an object has more than ${ELEMENTS_LIMIT} elements.`);
+}
+
+function isEmpty(piece: object): boolean {
+  for (const _ in piece) return false;
+  return true;
+}
+
+/** @throws {JsonFault} if there is anything but white space */
+function refuseText(bytes: Uint8Array, from: number, to: number, valueBytes: number): void {
+  if (to - from > valueBytes) throw valueTooLarge(valueBytes);
+  for (let at = from; at < to; at += 1) {
+    const byte = bytes[at];
+    if (byte !== 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0d) throw notJson();
+  }
+}

@@ -1,0 +1,67 @@
+/** Reads the body of a request, within limits on its size and the time it takes, before anything interprets it. */
+import { Problem } from "#core/platform/errors/problem.ts";
+import { type BodyReader, readAll } from "./read-bounded.ts";
+
+/** Enough for the largest body at about 4 Mbit/s. Without it a slow sender could hold its request open for ever. */
+const BODY_TIME_LIMIT_MS = 60_000;
+
+/** Of requests whose body was read before their handler asks for it. */
+const kept = new WeakMap<Request, Uint8Array>();
+
+/** For the handler, after the body was read. */
+export function keepBody(request: Request, bytes: Uint8Array): void {
+  kept.set(request, bytes);
+}
+
+/**
+ * The limit applies to the bytes received, whatever `Content-Length` says. A body that announces more is refused unread.
+ * @returns empty for a request without a body
+ * @throws {Problem} 413 more than `limitBytes`, 408 not received in time, 400 truncated
+ */
+export async function readBody(
+  request: Request,
+  limitBytes: number,
+  timeLimitMs = BODY_TIME_LIMIT_MS,
+): Promise<Uint8Array> {
+  if (Number(request.headers.get("content-length") ?? 0) > limitBytes) {
+    throw bodyTooLarge(limitBytes);
+  }
+  const before = kept.get(request);
+  if (before) {
+    if (before.length > limitBytes) throw bodyTooLarge(limitBytes);
+    return before;
+  }
+  const reader = request.body?.getReader();
+  if (!reader) return new Uint8Array();
+  let timer: Timer | undefined;
+  const late = new Promise<"late">((resolve) => {
+    timer = setTimeout(resolve, timeLimitMs, "late");
+  });
+  try {
+    const body = await Promise.race([read(reader, limitBytes), late]);
+    if (body === null) throw bodyTooLarge(limitBytes);
+    if (body !== "late") return body;
+    void reader.cancel().catch(() => {});
+    throw bodyTooSlow(timeLimitMs);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** @throws {Problem} 400 */
+async function read(reader: BodyReader, limitBytes: number): Promise<Uint8Array | null> {
+  try {
+    return await readAll(reader, limitBytes);
+  } catch {
+    throw new Problem(400, "MALFORMED_BODY", "The body is truncated.");
+  }
+}
+
+function bodyTooLarge(limitBytes: number): Problem {
+  return new Problem(413, "BODY_TOO_LARGE", `At most ${limitBytes} bytes.`);
+}
+
+function bodyTooSlow(timeLimitMs: number): Problem {
+  const detail = `The body did not arrive within ${timeLimitMs / 1000} s.`;
+  return new Problem(408, "BODY_TOO_SLOW", detail, { headers: { connection: "close" } });
+}

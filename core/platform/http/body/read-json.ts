@@ -1,0 +1,25 @@
+/** The one reader of JSON bodies: limits first, then strict JSON. Each role has its own error format. */
+import { Problem } from "#core/platform/errors/problem.ts";
+import { ItemTooLarge, parseInTurns, type TurnOptions } from "./parse-in-turns.ts";
+import { readBody } from "./read-body.ts";
+import { JsonFault, type ParsedJson } from "./strict-json.ts";
+
+/**
+ * @returns null for a request without a body
+ * @throws {Problem} 400 invalid UTF-8, invalid JSON or JSON with tricks; 408, 413
+ */
+export async function readJsonBody(
+  request: Request,
+  limitBytes: number,
+  options: TurnOptions = {},
+): Promise<ParsedJson | null> {
+  const bytes = await readBody(request, limitBytes);
+  if (bytes.length === 0) return null;
+  try {
+    return await parseInTurns(bytes, options);
+  } catch (error) {
+    if (error instanceof JsonFault) throw new Problem(400, "MALFORMED_BODY", error.message);
+    if (!(error instanceof ItemTooLarge)) throw error;
+    throw new Problem(413, "BODY_TOO_LARGE", `An item has at most ${options.itemBytes} bytes.`);
+  }
+}

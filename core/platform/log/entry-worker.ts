@@ -1,0 +1,132 @@
+/** Hands entries to the handler of a consumer, acknowledges what was done, and retries what failed. */
+
+import { loggedIds } from "#core/events/store/event-log.ts";
+import { chunksBySize } from "#core/platform/process/chunks.ts";
+import type { Log } from "#core/platform/process/log.ts";
+import { deadLetters, deadLettersAtLimit } from "#core/platform/process/metrics.ts";
+import { type HandlingOptions, handlingOf, type Left } from "./handling.ts";
+import type { LogEntry, LogItem } from "./log-entry.ts";
+import {
+  acknowledge,
+  type Failure,
+  isLastTry,
+  readDueRetries,
+  type Settled,
+  settleRetries,
+} from "./retries.ts";
+import { type GroupName, LOGS, type LogName } from "./streams.ts";
+
+const LOG_WAITING_EVERY_MS = 30_000;
+
+export interface EntryWorkerOptions extends HandlingOptions {
+  readonly log: Log;
+  readonly source: LogName;
+  readonly group: GroupName;
+  readonly batch: number;
+}
+
+export interface EntryWorker {
+  /** @returns what was left of it is neither acknowledged nor counted */
+  readonly process: (entries: readonly LogEntry[]) => Promise<Left>;
+  /** @param keys partitions of the log to look at */
+  readonly retryDue: (keys: readonly string[]) => Promise<void>;
+}
+
+export function openEntryWorker(options: EntryWorkerOptions): EntryWorker {
+  const { redis, source, group, batch, onStep } = options;
+  const handle = handlingOf(options);
+  const { keys } = LOGS[source];
+  const report = reportsOf(options);
+
+  /** @returns partitions in which nothing could be acknowledged */
+  async function acknowledgeAll(
+    entries: readonly LogEntry[],
+    failures: readonly Failure[],
+  ): Promise<Left> {
+    report.waiting(failures);
+    for (const { entry, reason, waits } of failures) if (!waits) report.retry(entry, 1, reason);
+    const failed = Map.groupBy(failures, ({ entry }) => entry.key);
+    const left = new Map<string, unknown>();
+    const groups = [...Map.groupBy(entries, ({ key }) => key)];
+    const acknowledging = groups.map(([key, own]) =>
+      acknowledge(redis, group, key, own, failed.get(key)).catch((error) => {
+        left.set(key, error);
+      }),
+    );
+    await Promise.all(acknowledging);
+    return left;
+  }
+
+  return {
+    async process(entries) {
+      const left = new Map<string, unknown>();
+      for (const part of chunksBySize(entries, batch * keys.length, ({ items }) => items.length)) {
+        onStep();
+        const handled = await handle(part.flatMap(({ items }) => items));
+        const done = part.filter(({ key }) => !handled.left.has(key));
+        const unheard = await acknowledgeAll(done, handled.failures);
+        for (const [key, error] of [...handled.left, ...unheard]) left.set(key, error);
+      }
+      return left;
+    },
+
+    /** Two processes may take one at the same time; handlers bear repetition, and it is settled once. */
+    async retryDue(reachable) {
+      const due = await readDueRetries(redis, reachable, group, batch);
+      if (due.length === 0) return;
+      onStep();
+      const { failures, left } = await handle(due);
+      report.waiting(failures);
+      const failed = new Map(failures.map((failure) => [nameOf(failure.entry), failure]));
+      const tried = due
+        .filter(({ key }) => !left.has(key))
+        .map((retry) => {
+          const { reason = null, waits = false } = failed.get(nameOf(retry)) ?? {};
+          return { retry, reason, waits };
+        });
+      for (const settled of await settleRetries(redis, group, tried)) report.settled(settled);
+    },
+  };
+}
+
+/** What becomes of entries that are not done, for the log and the metrics. */
+function reportsOf({ log, source, group }: EntryWorkerOptions) {
+  let waitingLoggedAtMs = Number.NEGATIVE_INFINITY;
+
+  /** Over and over again while a part is away: one line, then one every so often. */
+  function waiting(failures: readonly Failure[]): void {
+    const all = failures.filter(({ waits }) => waits);
+    const [first] = all;
+    const nowMs = performance.now();
+    if (!first || nowMs < waitingLoggedAtMs + LOG_WAITING_EVERY_MS) return;
+    waitingLoggedAtMs = nowMs;
+    log.warn({ group, entries: all.length, reason: first.reason }, "entries wait");
+  }
+
+  function retry(entry: LogItem, tries: number, reason: string): void {
+    log.warn({ group, ...idsOf(source, entry), tries, reason }, "entry failed; retrying");
+  }
+
+  function settled(one: Settled): void {
+    const { retry: entry, reason, isKept, waits } = one;
+    if (reason === null || waits) return;
+    if (isKept) {
+      deadLettersAtLimit.inc({ group });
+      const about = { group, log: entry.key, ...idsOf(source, entry), reason };
+      log.error(about, "the log has no room for more dead letters; the entry keeps retrying");
+    } else if (isLastTry(one)) {
+      deadLetters.inc({ group });
+      log.error({ group, ...idsOf(source, entry), reason }, "entry parked as dead letter");
+    } else retry(entry, entry.tries + 1, reason);
+  }
+
+  return { waiting, retry, settled };
+}
+
+function idsOf(source: LogName, { id, fields }: LogItem) {
+  return { entry: id, ...(source === "event" && loggedIds(fields)) };
+}
+
+function nameOf({ key, id }: LogItem): string {
+  return `${key} ${id}`;
+}

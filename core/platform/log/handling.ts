@@ -1,0 +1,114 @@
+/** Hands entries to the handler of a consumer, whatever of the store is away, and tells what failed and what was left. */
+import type { Redis } from "#core/platform/redis/client.ts";
+import type { Outage } from "#core/platform/redis/outage.ts";
+import { isPartAway } from "#core/platform/redis/part-away.ts";
+import { probeWrites } from "#core/platform/redis/probe.ts";
+import { describeFailure, isStoreUnavailable } from "#core/platform/redis/store-unavailable.ts";
+import type { LogItem } from "./log-entry.ts";
+import type { Failure } from "./retries.ts";
+
+/** An error caused by an unavailable store is not counted: the batch is kept. */
+export type Handler = (entries: readonly LogItem[]) => Promise<readonly Failure[]>;
+
+export interface HandlingOptions {
+  readonly redis: Redis;
+  readonly handler: Handler;
+  readonly outage: Outage;
+  readonly isStopping: () => boolean;
+  /** Called whenever a step begins, so that a stuck one is noticed. */
+  readonly onStep: () => void;
+}
+
+/** Partitions of which something was left undone, and why: they are away themselves. */
+export type Left = ReadonlyMap<string, unknown>;
+
+interface Handled {
+  readonly failures: readonly Failure[];
+  readonly left: Left;
+}
+
+const NONE_LEFT: Left = new Map();
+
+export function handlingOf(
+  options: HandlingOptions,
+): (entries: readonly LogItem[]) => Promise<Handled> {
+  const { redis, handler, outage, isStopping, onStep } = options;
+
+  /** If the handler throws, each entry is tried alone, so that one poisonous entry does not hold up the others. */
+  async function handleInSteps(entries: readonly LogItem[]): Promise<readonly Failure[]> {
+    try {
+      return await handleUntilAvailable(entries);
+    } catch (error) {
+      if (isStoreUnavailable(error, redis)) throw error;
+      const [only] = entries;
+      if (entries.length === 1 && only) return [{ entry: only, reason: String(error) }];
+      const failures: Failure[] = [];
+      for (const entry of entries) failures.push(...(await handleInSteps([entry])));
+      return failures;
+    }
+  }
+
+  async function handleUntilAvailable(entries: readonly LogItem[]): Promise<readonly Failure[]> {
+    for (;;) {
+      try {
+        return await handler(entries);
+      } catch (error) {
+        if (!isStoreUnavailable(error, redis) || isStopping() || isPartAway(error, redis))
+          throw error;
+        await Bun.sleep(outage.failed(error));
+        onStep();
+      }
+    }
+  }
+
+  /** Where a part of a cluster is away, the partitions of a batch are handled apart from each other. */
+  return async function handle(entries: readonly LogItem[]): Promise<Handled> {
+    try {
+      return { failures: await handleInSteps(entries), left: NONE_LEFT };
+    } catch (error) {
+      if (!isPartAway(error, redis) || isStopping()) throw error;
+      const groups = [...Map.groupBy(entries, ({ key }) => key)];
+      const parts = await Promise.all(
+        groups.map(([key, own]) => handlePartition(key, own, groups.length === 1 ? error : null)),
+      );
+      return {
+        failures: parts.flatMap(({ failures }) => failures),
+        left: new Map(parts.flatMap(({ left }) => [...left])),
+      };
+    }
+  };
+
+  /**
+   * A partition that is away is left. In one that is there, what needs another one waits for its own next try, so that it holds up nothing.
+   * @param failed what came of these entries already; null = not tried yet
+   */
+  async function handlePartition(
+    key: string,
+    entries: readonly LogItem[],
+    failed: unknown,
+  ): Promise<Handled> {
+    try {
+      if (failed === null) return { failures: await handleInSteps(entries), left: NONE_LEFT };
+    } catch (error) {
+      if (!isPartAway(error, redis)) throw error;
+    }
+    try {
+      await probeWrites(redis, [key]);
+    } catch (error) {
+      return { failures: [], left: new Map([[key, error]]) };
+    }
+    const failures: Failure[] = [];
+    for (const entry of entries) failures.push(...(await handleAlone(entry)));
+    return { failures, left: NONE_LEFT };
+  }
+
+  async function handleAlone(entry: LogItem): Promise<readonly Failure[]> {
+    onStep();
+    try {
+      return await handleInSteps([entry]);
+    } catch (error) {
+      if (!isPartAway(error, redis)) throw error;
+      return [{ entry, reason: describeFailure(error), waits: true }];
+    }
+  }
+}

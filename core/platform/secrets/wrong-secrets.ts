@@ -1,0 +1,50 @@
+/**
+ * Limits guessing of secrets. Wrong secrets empty a bucket; while it is empty, right ones are refused as well, so a guess reveals
+ * nothing. Who was accepted from there before has a bucket of their own, so that an attacker cannot keep them out. Wrong passwords
+ * and codes from such a network empty that one; a wrong token tells nobody's name, and is too long to be guessed by whoever shares an
+ * address.
+ */
+import { type Redis, run, script } from "#core/platform/redis/client.ts";
+import { wrongSecretKeys } from "#core/platform/redis/keys.ts";
+import source from "./check-secret.lua" with { type: "text" };
+
+const checkSecretScript = script(source);
+
+/** Wrong secrets from one network: a burst for some retries of a whole office, then one in three seconds. */
+export const WRONG_SECRETS = { perSecond: 1 / 3, burst: 20 } as const;
+/** Wrong passwords and codes of one account, from everywhere: a code of six digits must not be guessed. */
+export const WRONG_PASSWORDS = { perSecond: 1 / 60, burst: 10 } as const;
+/** Clients remembered per network; the oldest are forgotten. */
+const HOLDERS_KEPT = 100;
+const KEPT_MS = 7 * 86_400_000;
+const NOTED_AGAIN_MS = 3_600_000;
+
+export type Door = "api-key" | "oauth-client" | "operator" | "metrics" | "account";
+
+export interface SecretShown {
+  readonly door: Door;
+  /** The caller's network (`subscriberOf`); of the door `account` what stands for its address (`addressIdOf`). */
+  readonly network: string;
+  /** Who it is said to be of, of the door `account` the caller's network; null = a wrong secret tells nobody. */
+  readonly holder: string | null;
+  readonly isRight: boolean;
+}
+
+/** @returns 0 if the secret may be checked, otherwise the milliseconds until the next attempt */
+export async function refuseGuess(
+  redis: Redis,
+  { door, network, holder, isRight }: SecretShown,
+  nowMs: number,
+): Promise<number> {
+  const { bucket, holders, own } = wrongSecretKeys(door, network);
+  const { perSecond, burst } = door === "account" ? WRONG_PASSWORDS : WRONG_SECRETS;
+  const [isChecked, waitMs = 0] = await run<number[]>(
+    redis,
+    checkSecretScript,
+    [bucket, holders, holder === null ? bucket : own(holder)],
+    [String(nowMs), String(perSecond), String(burst), holder ?? "", isRight ? "1" : "0"].concat(
+      [HOLDERS_KEPT, KEPT_MS, NOTED_AGAIN_MS].map(String),
+    ),
+  );
+  return isChecked === 1 ? 0 : Math.max(1, waitMs);
+}

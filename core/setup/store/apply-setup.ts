@@ -1,0 +1,105 @@
+/** Applies a setup file. Twice changes nothing the second time; a faulty file changes nothing at all. */
+
+import { bumpVersion, type RegistryEntity } from "#core/configuration/store/entities.ts";
+import { underSetupLock } from "#core/configuration/store/setup-lock.ts";
+import type { LabelCarriers } from "#core/merchants/rules/label-carrier.ts";
+import type { Cidr } from "#core/platform/network/cidr.ts";
+import type { Resolve } from "#core/platform/network/resolve-name.ts";
+import type { Redis } from "#core/platform/redis/client.ts";
+import { counted } from "#core/platform/schema/counted.ts";
+import type { Fault } from "#core/platform/schema/fault.ts";
+import type { Vault } from "#core/platform/secrets/secrets.ts";
+import type { GeneratedSecret } from "#core/platform/secrets/unshown-secrets.ts";
+import {
+  checkSetup,
+  type SetupFile,
+  wellFormedPart,
+  withoutOrderNulls,
+} from "#core/setup/rules/setup.ts";
+import { activateRemap } from "#core/statuses/store/remaps.ts";
+import { checkReferences } from "./check-references.ts";
+import { checkWebhooks, type WebhookChecks } from "./setup-webhooks.ts";
+import { createSetupWriter, type KeepSecrets, type SetupWriter } from "./setup-writer.ts";
+import { mergedDetails, mergedPlatforms, readStored, type Stored } from "./stored-setup.ts";
+import { writeCompany } from "./write-company.ts";
+import { writeCourier } from "./write-courier.ts";
+
+export class SetupFaults extends Error {
+  constructor(readonly faults: readonly Fault[]) {
+    const lines = faults.map(
+      ({ path, code, message }) => `${path || "(file)"}: ${code} ${message}`,
+    );
+    super(`The setup file has ${counted(faults.length, "fault")}:\n  ${lines.join("\n  ")}`);
+  }
+}
+
+export interface Applied {
+  /** Entities written; 0 when the file changes nothing. */
+  readonly written: number;
+  readonly generated: readonly GeneratedSecret[];
+  /** Hosts of new or changed webhooks whose addresses could not be checked now; every send checks them. */
+  readonly unresolvedHosts: readonly string[];
+}
+
+/** What of the installation's own configuration a file must agree with. */
+export interface SetupWorld {
+  /** Default: the generic carrier alone. */
+  readonly isLabelCarrier?: LabelCarriers;
+  /** Private networks that webhooks may reach all the same. */
+  readonly webhookAllowedCidrs?: readonly Cidr[];
+  readonly resolve?: Resolve;
+  readonly keep?: KeepSecrets;
+}
+
+/** @throws {SetupFaults} with every fault of the file; nothing has been changed then */
+export async function applySetup(
+  redis: Redis,
+  vault: Vault,
+  given: unknown,
+  nowMs: number,
+  world: SetupWorld = {},
+): Promise<Applied> {
+  const file = withoutOrderNulls(given);
+  // Processes that start together apply the same file one after the other.
+  return underSetupLock(redis, async () => {
+    const stored = await readStored(redis);
+    const { faults, unresolvedHosts } = await check(file, stored, vault, nowMs, world);
+    if (faults.length > 0) throw new SetupFaults(faults);
+    const writer = createSetupWriter(redis, vault, stored, nowMs, world.keep);
+    await write(writer, file as SetupFile);
+    const { written, generated } = writer;
+    return { written, generated, unresolvedHosts };
+  });
+}
+
+async function check(
+  file: unknown,
+  stored: Stored,
+  vault: Vault,
+  nowMs: number,
+  { isLabelCarrier, keep: _, ...networks }: SetupWorld,
+): Promise<WebhookChecks> {
+  const faults = checkSetup(file);
+  const wellFormed = wellFormedPart(file, faults);
+  if (!wellFormed) return { faults, unresolvedHosts: [] };
+  const webhooks = await checkWebhooks(wellFormed, stored, { vault, nowMs, ...networks });
+  const unknown = checkReferences(wellFormed, stored, isLabelCarrier);
+  return { ...webhooks, faults: [...faults, ...unknown, ...webhooks.faults] };
+}
+
+async function write(writer: SetupWriter, file: SetupFile): Promise<void> {
+  const { redis, remaps } = writer;
+  await writeRegistry(writer, file);
+  for (const courier of file.couriers ?? []) await writeCourier(writer, courier);
+  for (const company of file.companies ?? []) await writeCompany(writer, company);
+  if (writer.written === 0) return;
+  const version = await bumpVersion(redis);
+  for (const id of remaps) await activateRemap(redis, id, version);
+}
+
+async function writeRegistry({ stored, save }: SetupWriter, file: SetupFile): Promise<void> {
+  await save("registry", "all", stored.registry, {
+    platforms: JSON.stringify(mergedPlatforms(file, stored.registry)),
+    statusDetails: JSON.stringify(mergedDetails(file, stored.registry)),
+  } satisfies RegistryEntity);
+}

@@ -1,0 +1,100 @@
+/** What a setup file meets in the store: the entities of before, by the names that the file uses for them. */
+
+import {
+  type ApiKeyEntity,
+  allEntities,
+  type BoxEntity,
+  type ChannelEntity,
+  type CompanyEntity,
+  type CourierEntity,
+  type EndpointEntity,
+  type RegistryEntity,
+  type TemplateEntity,
+} from "#core/configuration/store/entities.ts";
+import { templateId } from "#core/configuration/store/merchant-settings.ts";
+import type { Redis } from "#core/platform/redis/client.ts";
+import { DELETED_SETTINGS_KEY, DELETED_WEBHOOKS_KEY } from "#core/platform/redis/keys.ts";
+import type { Remaining, SetupFile, SetupStatusDetail } from "#core/setup/rules/setup.ts";
+import { DEFAULT_STATUS_DETAILS } from "#core/statuses/rules/status-details.ts";
+
+export interface Stored {
+  readonly couriers: ReadonlyMap<string, CourierEntity>;
+  readonly companies: ReadonlyMap<string, CompanyEntity>;
+  readonly boxes: ReadonlyMap<string, BoxEntity>;
+  readonly channels: ReadonlyMap<string, ChannelEntity>;
+  readonly apiKeys: ReadonlyMap<string, ApiKeyEntity>;
+  readonly endpoints: ReadonlyMap<string, EndpointEntity>;
+  readonly templates: ReadonlyMap<string, TemplateEntity>;
+  readonly registry: RegistryEntity | undefined;
+  /** Endpoints that the panel deleted: fingerprint of the file's entry, which does not bring them back. */
+  readonly deletedWebhooks: ReadonlyMap<string, string>;
+  /** The same of boxes and templates. */
+  readonly deletedSettings: ReadonlyMap<string, string>;
+}
+
+export async function readStored(redis: Redis): Promise<Stored> {
+  const [entities, [registry], deletedWebhooks, deletedSettings] = await Promise.all([
+    Promise.all([
+      allEntities(redis, "courier"),
+      allEntities(redis, "company"),
+      allEntities(redis, "box"),
+      allEntities(redis, "channel"),
+      allEntities(redis, "apiKey"),
+      allEntities(redis, "endpoint"),
+      allEntities(redis, "template"),
+    ]),
+    allEntities(redis, "registry"),
+    redis.hGetAll(DELETED_WEBHOOKS_KEY),
+    redis.hGetAll(DELETED_SETTINGS_KEY),
+  ]);
+  const [couriers, companies, boxes, channels, apiKeys, endpoints, templates] = entities;
+  return {
+    couriers: new Map(couriers.map((one) => [one.code, one])),
+    companies: new Map(companies.map((one) => [one.code, one])),
+    boxes: new Map(boxes.map((one) => [`${one.companyId}:${one.code}`, one])),
+    channels: new Map(channels.map((one) => [one.code, one])),
+    apiKeys: new Map(apiKeys.map((one) => [`${one.channelId}:${one.code}`, one])),
+    endpoints: new Map(endpoints.map((one) => [`${one.channelId}:${one.code}`, one])),
+    templates: new Map(templates.map((one) => [templateId(one), one])),
+    registry,
+    deletedWebhooks: new Map(Object.entries(deletedWebhooks)),
+    deletedSettings: new Map(Object.entries(deletedSettings)),
+  };
+}
+
+export function mergedPlatforms(
+  file: Remaining<SetupFile>,
+  registry: RegistryEntity | undefined,
+): string[] {
+  const before = registry ? parseStored<string[]>(registry.platforms) : [];
+  return [...new Set([...before, ...(file.platforms ?? [])])];
+}
+
+export function mergedDetails(
+  file: SetupFile,
+  registry: RegistryEntity | undefined,
+): SetupStatusDetail[] {
+  return mergeBy(detailsOf(registry), file.statusDetails ?? [], ({ id }) => String(id));
+}
+
+export function detailsOf(registry: RegistryEntity | undefined): readonly SetupStatusDetail[] {
+  return registry
+    ? parseStored<SetupStatusDetail[]>(registry.statusDetails)
+    : DEFAULT_STATUS_DETAILS;
+}
+
+/** Entries of `after` replace what they name in `before`, member by member; the others stay. */
+export function mergeBy<T extends object>(
+  before: readonly T[],
+  after: readonly T[],
+  key: (item: T) => string,
+): T[] {
+  const merged = new Map(before.map((item) => [key(item), item]));
+  // A faulty item leaves a hole in its list, which is passed over.
+  after.forEach((item) => void merged.set(key(item), { ...merged.get(key(item)), ...item }));
+  return [...merged.values()];
+}
+
+export function parseStored<T>(text: string): T {
+  return JSON.parse(text);
+}

@@ -1,0 +1,186 @@
+/** The companies of a setup file, with their channels. */
+
+import {
+  type ApiKeyEntity,
+  type ChannelEntity,
+  type CompanyEntity,
+  nextId,
+} from "#core/configuration/store/entities.ts";
+import { deletedSetting, templateId } from "#core/configuration/store/merchant-settings.ts";
+import { newShadow, testCodeOf } from "#core/configuration/store/test-channels.ts";
+import { putOrders } from "#core/merchants/store/orders.ts";
+import { putSandbox } from "#core/merchants/store/sandbox.ts";
+import { DELETED_SETTINGS_KEY } from "#core/platform/redis/keys.ts";
+import { hashToken, newToken } from "#core/platform/secrets/secrets.ts";
+import {
+  mergeChannelCouriers,
+  newlySaid,
+  ownSettingsOf,
+  type SaidOfChannel,
+  type StoredChannelCourier,
+  saidAfter,
+} from "#core/setup/rules/merge-said.ts";
+import {
+  SCOPES,
+  type SetupApiKey,
+  type SetupChannel,
+  type SetupCompany,
+} from "#core/setup/rules/setup.ts";
+import { fingerprintOf } from "./setup-webhooks.ts";
+import { listOf, type SetupWriter } from "./setup-writer.ts";
+import { parseStored } from "./stored-setup.ts";
+import { writeWebhook } from "./write-webhook.ts";
+
+/** Requests of a channel at once, and again in a minute, unless it is given others. */
+const DEFAULT_BUCKET_SIZE = 300;
+const DEFAULT_REFILL_RATE = 150;
+
+export async function writeCompany(writer: SetupWriter, company: SetupCompany): Promise<void> {
+  const { redis, stored, save } = writer;
+  const before = stored.companies.get(company.code);
+  const id = before?.id ?? (await nextId(redis, "company"));
+  await save("company", String(id), before, {
+    id,
+    code: company.code,
+    name: company.name ?? before?.name ?? company.code,
+    language: company.language ?? before?.language ?? "it",
+    seatPostcode: company.seatPostcode ?? before?.seatPostcode ?? "",
+    products: listOf(company.products, before?.products),
+  } satisfies CompanyEntity);
+  for (const box of company.boxes ?? []) {
+    const boxId = `${id}:${box.code}`;
+    const entity = { companyId: id, ...box, fileEntry: fingerprintOf(box) };
+    await saveEntry(writer, "box", boxId, stored.boxes.get(boxId), entity);
+  }
+  for (const channel of company.channels ?? []) await writeChannel(writer, channel, id);
+}
+
+async function writeChannel(
+  writer: SetupWriter,
+  channel: SetupChannel,
+  companyId: number,
+): Promise<void> {
+  const { redis, stored, save } = writer;
+  const before = stored.channels.get(channel.code);
+  const id = before?.id ?? (await nextId(redis, "channel"));
+  const said: SaidOfChannel = before?.setupSaid ? parseStored(before.setupSaid) : {};
+  const after = saidAfter(said, channel);
+  const known = before ? parseStored<StoredChannelCourier[]>(before.couriers) : [];
+  const own = newlySaid(ownSettingsOf(channel), said.own);
+  const rateLimit = newlySaid(channel.rateLimit, said.rateLimit);
+  const isNewSender = JSON.stringify(channel.sender) !== JSON.stringify(said.sender);
+  const sender = isNewSender ? channel.sender : undefined;
+  const emails = channel.emails && newlySaid(after.emails, said.emails);
+  const entity: ChannelEntity = {
+    id,
+    companyId,
+    code: channel.code,
+    name: own.name ?? before?.name ?? channel.code,
+    ...activation(channel.active, before),
+    language: own.language ?? before?.language ?? "it",
+    bucketSize: rateLimit.bucketSize ?? before?.bucketSize ?? DEFAULT_BUCKET_SIZE,
+    refillRate: rateLimit.refillRate ?? before?.refillRate ?? DEFAULT_REFILL_RATE,
+    trackingPage: own.trackingPage ?? before?.trackingPage ?? false,
+    addressCheck: own.addressCheck ?? before?.addressCheck ?? false,
+    couriers: JSON.stringify(mergeChannelCouriers(known, said.couriers, channel.couriers)),
+    sender: sender ? JSON.stringify(sender) : (before?.sender ?? ""),
+    emails: emails
+      ? JSON.stringify({ ...(before?.emails ? parseStored<object>(before.emails) : {}), ...emails })
+      : (before?.emails ?? ""),
+    webhookV1: own.webhookV1 ? JSON.stringify(own.webhookV1) : (before?.webhookV1 ?? ""),
+    setupSaid: JSON.stringify(after),
+  };
+  await save("channel", String(id), before, entity);
+  const isTest = ({ mode }: { readonly mode?: string }) => mode === "test";
+  const wantsTest = [...(channel.apiKeys ?? []), ...(channel.webhooks ?? [])].some(isTest);
+  const testId = wantsTest ? await shadowOf(writer, entity) : id;
+  await writeContents(writer, channel, { companyId, channelId: id }, testId);
+}
+
+/** @returns its id */
+async function shadowOf(
+  { redis, stored, save }: SetupWriter,
+  live: ChannelEntity,
+): Promise<number> {
+  const known = stored.channels.get(testCodeOf(live.code));
+  if (known) return known.id;
+  const shadow = await newShadow(redis, live);
+  await save("channel", String(shadow.id), undefined, shadow);
+  return shadow.id;
+}
+
+/** What belongs to the channel and stands in entities of its own. */
+async function writeContents(
+  writer: SetupWriter,
+  channel: SetupChannel,
+  owner: { readonly companyId: number; readonly channelId: number },
+  testId: number,
+): Promise<void> {
+  const { redis, stored, nowMs } = writer;
+  const { channelId } = owner;
+  const idOf = ({ mode }: { readonly mode?: string }) => (mode === "test" ? testId : channelId);
+  for (const key of channel.apiKeys ?? []) await writeApiKey(writer, key, idOf(key), channel.code);
+  for (const webhook of channel.webhooks ?? []) {
+    await writeWebhook(writer, webhook, idOf(webhook), channel.code);
+  }
+  for (const template of channel.emails?.templates ?? []) {
+    const entity = { channelId, ...template, fileEntry: fingerprintOf(template) };
+    const templateKey = templateId(entity);
+    await saveEntry(writer, "template", templateKey, stored.templates.get(templateKey), entity);
+  }
+  const orders = await putOrders(redis, owner, channel.orders ?? [], nowMs);
+  writer.written += orders.filter(({ outcome }) => outcome !== "unchanged").length;
+  for (const row of channel.sandbox ?? []) {
+    if (await putSandbox(redis, owner, row, fingerprintOf(row), nowMs)) writer.written += 1;
+  }
+}
+
+/** An entity that is one entry of the file: what the panel has changed or deleted since stays so until the entry changes. */
+async function saveEntry<T extends { readonly fileEntry?: string }>(
+  { redis, stored, save }: SetupWriter,
+  kind: "box" | "template",
+  id: string,
+  before: T | undefined,
+  after: T,
+): Promise<void> {
+  const deleted = deletedSetting(kind, id);
+  const applied = before ? before.fileEntry : stored.deletedSettings.get(deleted);
+  if (applied === after.fileEntry) return;
+  await save(kind, id, before, after);
+  await redis.hDel(DELETED_SETTINGS_KEY, deleted);
+}
+
+async function writeApiKey(
+  writer: SetupWriter,
+  key: SetupApiKey,
+  channelId: number,
+  channel: string,
+): Promise<void> {
+  const { redis, stored, save } = writer;
+  const before = stored.apiKeys.get(`${channelId}:${key.code}`);
+  const id = before?.id ?? (await nextId(redis, "apiKey"));
+  await save("apiKey", String(id), before, {
+    id,
+    channelId,
+    code: key.code,
+    hash: key.key ? hashToken(key.key) : (before?.hash ?? newKeyHash(writer, channel, key.code)),
+    active: key.active ?? before?.active ?? true,
+    companyWideRead: key.companyWideRead ?? before?.companyWideRead ?? false,
+    scopes: listOf(key.scopes, before?.scopes ?? JSON.stringify(SCOPES)),
+    revokedHash: before?.revokedHash ?? "",
+  } satisfies ApiKeyEntity);
+}
+
+function newKeyHash({ generated }: SetupWriter, channel: string, code: string): string {
+  const secret = newToken("key_");
+  generated.push({ owner: `channel ${channel}, API key ${code}`, secret });
+  return hashToken(secret);
+}
+
+/** The panel's word stands until a file says something else than the file before it. */
+function activation(given: boolean | undefined, before: ChannelEntity | undefined) {
+  const last = before?.setupActive ?? "";
+  const current = before?.active ?? true;
+  if (given === undefined) return { active: current, setupActive: last };
+  return { active: last === String(given) ? current : given, setupActive: String(given) };
+}

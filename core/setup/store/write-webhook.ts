@@ -1,0 +1,76 @@
+/** The webhooks of a setup file (document 3, "Endpoint configuration"). */
+
+import {
+  earlierTargetsAfter,
+  newEndpointId,
+  newWebhookSecret,
+  rotatedSecret,
+} from "#core/configuration/store/endpoint-entity.ts";
+import type { EndpointEntity } from "#core/configuration/store/entities.ts";
+import { DELETED_WEBHOOKS_KEY } from "#core/platform/redis/keys.ts";
+import { hashToken } from "#core/platform/secrets/secrets.ts";
+import type { SetupWebhook } from "#core/setup/rules/setup.ts";
+import { DEFAULT_MAX_CONCURRENCY } from "#core/webhooks/rules/concurrency.ts";
+import { fingerprintOf, isRotation } from "./setup-webhooks.ts";
+import { listOf, type SetupWriter } from "./setup-writer.ts";
+
+export async function writeWebhook(
+  writer: SetupWriter,
+  webhook: SetupWebhook,
+  channelId: number,
+  channel: string,
+): Promise<void> {
+  const { redis, stored, nowMs, save } = writer;
+  const key = `${channelId}:${webhook.code}`;
+  const before = stored.endpoints.get(key);
+  const fileEntry = fingerprintOf(webhook);
+  // What the panel has changed or deleted since stays so until the file's entry itself changes.
+  if (before?.fileEntry === fileEntry) return;
+  if (!before && stored.deletedWebhooks.get(key) === fileEntry) return;
+  const id = before?.id ?? newEndpointId();
+  const standardWebhooks = webhook.standardWebhooks ?? before?.standardWebhooks ?? false;
+  const target = { url: webhook.url, standardWebhooks };
+  await save("endpoint", id, before, {
+    id,
+    channelId,
+    code: webhook.code,
+    ...target,
+    earlierTargets: before ? earlierTargetsAfter(before, target) : "",
+    trigger: webhook.trigger ?? before?.trigger ?? "status_change",
+    statuses: listOf(webhook.statuses, before?.statuses),
+    include: listOf(webhook.include, before?.include),
+    alertEmail: webhook.alertEmail,
+    maxConcurrency: webhook.maxConcurrency ?? before?.maxConcurrency ?? DEFAULT_MAX_CONCURRENCY,
+    maxPerSecond:
+      webhook.maxPerSecond === undefined
+        ? (before?.maxPerSecond ?? 0)
+        : (webhook.maxPerSecond ?? 0),
+    active: before?.active ?? true,
+    disabled: before?.disabled ?? "",
+    createdAtMs: before?.createdAtMs ?? nowMs,
+    fileEntry,
+    ...webhookSecret(writer, webhook, before, channel),
+  } satisfies EndpointEntity);
+  await redis.hDel(DELETED_WEBHOOKS_KEY, key);
+}
+
+/** The old secret signs for 24 hours more. */
+function webhookSecret(
+  { vault, nowMs, generated }: SetupWriter,
+  { code, secret }: SetupWebhook,
+  before: EndpointEntity | undefined,
+  channel: string,
+): Pick<EndpointEntity, "secret" | "previousSecret" | "previousUntilMs" | "fileSecretHash"> {
+  const fileSecretHash = secret === undefined ? "" : hashToken(secret);
+  if (before) {
+    const { secret: sealed, previousSecret = "", previousUntilMs } = before;
+    return secret !== undefined && isRotation(secret, before, vault)
+      ? { ...rotatedSecret(sealed, vault.seal(secret), nowMs), fileSecretHash }
+      : { secret: sealed, previousSecret, previousUntilMs, fileSecretHash };
+  }
+  const value = secret ?? newWebhookSecret();
+  if (secret === undefined) {
+    generated.push({ owner: `channel ${channel}, webhook ${code}`, secret: value });
+  }
+  return { secret: vault.seal(value), previousSecret: "", previousUntilMs: 0, fileSecretHash };
+}

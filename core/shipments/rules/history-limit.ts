@@ -1,0 +1,55 @@
+/**
+ * A shipment's history has a limit; its state has none. Past the limit the first facts and the latest ones stay. What
+ * leaves in between is folded into a base: the state keeps all that it said, a re-fold starts from it, and its keys are
+ * remembered, so that an entry which is delivered again is known.
+ */
+import type { Fact } from "#core/events/rules/fact.ts";
+import { foldAll, initialState, type ShipmentState } from "./fold.ts";
+
+/**
+ * Facts of a history. A parcel has some ten, one that goes round the world fifty. Measured: a commit of a shipment that is
+ * nearly full costs three times one of eight facts (0.35 ms of CPU beside 0.1), and its history is read in some 4 ms.
+ */
+export const HISTORY_LIMIT = 1_000;
+/** How the journey began stays in sight. */
+const FIRST_KEPT = 100;
+/** The latest that stay beside them: room is made for many facts at once, since it rewrites the whole history. */
+const LATEST_KEPT = 650;
+/**
+ * Keys of facts that have left, the latest ones: no entry is delivered again after so many others of its shipment. Read with
+ * every commit of such a shipment, which costs 1 ms then.
+ */
+const DROPPED_KEYS_LIMIT = 5_000;
+
+/**
+ * A summary of the facts that have left a history; `keys` are their keys, in the order in which they left. The pairs that
+ * the shipment has been in are kept in its state only.
+ */
+export type Base = ShipmentState;
+
+export interface Room {
+  readonly kept: readonly Fact[];
+  readonly base: Base;
+}
+
+/** @param facts of a history that is over the limit, in the order they were applied */
+export function makeRoom(facts: readonly Fact[], before: Base | null): Room {
+  const end = facts.length - LATEST_KEPT;
+  const leaving = facts.slice(FIRST_KEPT, end);
+  const { state } = foldAll(startFrom(before), leaving);
+  const keys = [...(before?.keys ?? []), ...leaving.map(({ key }) => key)];
+  return {
+    kept: [...facts.slice(0, FIRST_KEPT), ...facts.slice(end)],
+    base: {
+      ...state,
+      keys: keys.slice(-DROPPED_KEYS_LIMIT),
+      dropped: state.dropped + leaving.length,
+      entered: [],
+    },
+  };
+}
+
+/** The state that a fold of the facts in a history starts from. */
+export function startFrom(base: Base | null): ShipmentState {
+  return base === null ? initialState("PENDING") : { ...base, keys: [] };
+}

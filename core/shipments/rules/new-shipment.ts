@@ -1,0 +1,204 @@
+/** From an item of a creation to the shipment that is kept, or to what is wrong with it (document 1, "Shipments"). */
+import { isItalianCap } from "#core/benchmarks/rules/lane.ts";
+import {
+  isLanguage,
+  type Parcel,
+  planningOf,
+  type ShipmentInput,
+  type ShipmentMeta,
+  type ShipmentRecord,
+} from "./shipment.ts";
+
+export type ItemErrorCode =
+  | "INVALID_COURIER"
+  | "COURIER_NOT_CONFIGURED"
+  | "INVALID_LANGUAGE"
+  | "INVALID_ORIGIN"
+  | "DUPLICATE_SHIPMENT"
+  | "INVALID_BOX_CODE"
+  | "MISSING_PARCEL_DIMENSIONS"
+  | "VALIDATION_ERROR"
+  | "INTERNAL_ERROR";
+
+export interface ItemError {
+  readonly code: ItemErrorCode;
+  readonly message: string;
+  /** Path within the item, such as `parcels[0].boxCode`. */
+  readonly field: string;
+  /** Of DUPLICATE_SHIPMENT: the channel's own shipment that is in the way. */
+  readonly existingId?: number;
+}
+
+export interface Box {
+  readonly length: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+interface NamedCourier {
+  readonly code: string;
+  readonly name: string;
+}
+
+interface ChannelVariant {
+  readonly code: string;
+  readonly transcodings: readonly string[];
+  readonly shippingEnabled: boolean;
+}
+
+/** The registries an item is checked against. */
+export interface CreationContext {
+  readonly companyId: number;
+  readonly channelId: number;
+  readonly couriers: ReadonlyMap<string, NamedCourier>;
+  /** Couriers of the channel, by code. */
+  readonly variants: ReadonlyMap<string, ChannelVariant>;
+  readonly platforms: ReadonlySet<string>;
+  readonly boxes: ReadonlyMap<string, Box>;
+  /** Postal code the channel ships from; null where it has no Italian one. */
+  readonly originCap: string | null;
+}
+
+export type Preparation =
+  | {
+      readonly kind: "ready";
+      readonly record: Omit<ShipmentRecord, "id">;
+      readonly meta: ShipmentMeta;
+    }
+  | { readonly kind: "rejected"; readonly errors: readonly ItemError[] };
+
+/** All errors of the item are reported; the store checks uniqueness. */
+export function prepareShipment(
+  input: ShipmentInput,
+  context: CreationContext,
+  nowMs: number,
+): Preparation {
+  const courier = findCourier(input.courier, context);
+  const language = input.language ?? "it";
+  const errors = [
+    ...courierErrors(courier, context),
+    ...(isLanguage(language)
+      ? []
+      : [error("INVALID_LANGUAGE", "language", "The language is not supported.")]),
+    ...originErrors(input.origin, context),
+    ...(input.parcels ?? []).flatMap((parcel, at) => parcelErrors(parcel, at, context)),
+  ];
+  if (errors.length > 0 || courier === null || !isLanguage(language)) {
+    return { kind: "rejected", errors };
+  }
+  const { planning, language: _, parcels, consignee, ...rest } = input;
+  const { companyId, channelId } = context;
+  const record = {
+    ...rest,
+    companyId,
+    channelId,
+    courier,
+    language,
+    isRealTrackingNumber: input.isRealTrackingNumber ?? true,
+    isReturnable: input.isReturnable ?? true,
+    ...(consignee && { consignee: { country: "IT", ...consignee } }),
+    ...(parcels && { parcels: parcels.map((parcel) => withBox(parcel, context)) }),
+    planning: planningOf(planning),
+    createdAtMs: nowMs,
+  };
+  return { kind: "ready", record, meta: metaOf(record, context) };
+}
+
+function metaOf(
+  record: Omit<ShipmentRecord, "id">,
+  { originCap, companyId, channelId }: CreationContext,
+): ShipmentMeta {
+  const parcelNumbers = parcelNumbersOf(record);
+  return {
+    companyId,
+    channelId,
+    courier: record.courier,
+    trackingNumber: record.trackingNumber,
+    shipDate: record.shipDate,
+    isPlaceholder: record.isRealTrackingNumber === false,
+    orderReference: record.orderReference ?? null,
+    destCap: capOf(record.consignee),
+    originCap,
+    weightKg: weightOf(record.parcels),
+    ...(parcelNumbers.length > 0 && { parcelNumbers }),
+  };
+}
+
+/** Numbers by which carrier events may tell of single parcels. */
+function parcelNumbersOf({
+  trackingNumber,
+  parcels = [],
+}: Pick<ShipmentRecord, "trackingNumber" | "parcels">): string[] {
+  const numbers = new Set(parcels.map((parcel) => parcel.trackingNumber ?? ""));
+  return [...numbers].filter((number) => number !== "" && number !== trackingNumber);
+}
+
+/** The CAP of an Italian address; null for any other. Italy is the default country. */
+export function capOf(
+  address: { readonly postcode?: string; readonly country?: string } | null | undefined,
+): string | null {
+  const { postcode, country = "IT" } = address ?? {};
+  return postcode !== undefined && country === "IT" && isItalianCap(postcode) ? postcode : null;
+}
+
+function weightOf(parcels: readonly Parcel[] | undefined): number | null {
+  if (!parcels || parcels.length === 0) return null;
+  const grams = parcels.reduce((sum, { weight }) => sum + weight * 1000, 0);
+  return Math.round(grams) / 1000;
+}
+
+/**
+ * A carrier code, a transcoding of the channel, or a carrier name, in this order; letter case does not count. Among
+ * carriers of one name, one of the channel's comes first.
+ */
+function findCourier(text: string, { couriers, variants }: CreationContext): string | null {
+  if (couriers.has(text)) return text;
+  const wanted = text.trim().toLowerCase();
+  const same = (other: string) => other.trim().toLowerCase() === wanted;
+  const all = [...couriers.values()];
+  return (
+    all.find(({ code }) => same(code))?.code ??
+    [...variants.values()].find(({ transcodings }) => transcodings.some(same))?.code ??
+    all.find(({ code, name }) => same(name) && variants.has(code))?.code ??
+    all.find(({ name }) => same(name))?.code ??
+    null
+  );
+}
+
+function courierErrors(code: string | null, { variants }: CreationContext): ItemError[] {
+  if (code === null) return [error("INVALID_COURIER", "courier", "The courier is not known.")];
+  if (variants.get(code)?.shippingEnabled) return [];
+  const message = `The courier ${code} is not enabled for the channel.`;
+  return [error("COURIER_NOT_CONFIGURED", "courier", message)];
+}
+
+function originErrors(origin: string | undefined, { platforms }: CreationContext): ItemError[] {
+  if (origin === undefined || platforms.has(origin)) return [];
+  return [error("INVALID_ORIGIN", "origin", "The origin is not in the platform registry.")];
+}
+
+/** A parcel needs either boxCode and weight, or weight, length, width and height. */
+function parcelErrors(parcel: Parcel, at: number, { boxes }: CreationContext): ItemError[] {
+  const { boxCode, length, width, height } = parcel;
+  const field = `parcels[${at}]`;
+  if (boxCode !== undefined) {
+    if (boxes.has(boxCode)) return [];
+    const message = "The box code is not in the company's box registry.";
+    return [error("INVALID_BOX_CODE", `${field}.boxCode`, message)];
+  }
+  if (length !== undefined && width !== undefined && height !== undefined) return [];
+  const message = "Without boxCode a parcel needs length, width and height.";
+  return [error("MISSING_PARCEL_DIMENSIONS", field, message)];
+}
+
+/** The registry supplies the dimensions that the parcel does not give itself. */
+function withBox(parcel: Parcel, { boxes }: CreationContext): Parcel {
+  const box = parcel.boxCode === undefined ? undefined : boxes.get(parcel.boxCode);
+  if (!box) return parcel;
+  const { length, width, height } = box;
+  return { length, width, height, ...parcel };
+}
+
+function error(code: ItemErrorCode, field: string, message: string): ItemError {
+  return { code, field, message };
+}

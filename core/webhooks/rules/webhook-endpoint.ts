@@ -1,0 +1,65 @@
+/** What an operator gives to make or change a webhook endpoint (document 3, "Endpoint configuration"). */
+
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { type CompiledSchema, compileSchema } from "#core/platform/schema/compile-schema.ts";
+import { type Fault, listFaults } from "#core/platform/schema/fault.ts";
+import { AlertEmail, MaxConcurrency, MaxPerSecond } from "#core/setup/rules/setup.ts";
+import { StatusSchema } from "#core/statuses/rules/status.ts";
+import { TriggerSchema } from "./trigger.ts";
+import { faultOfWebhookUrl, WEBHOOK_URL_LENGTH } from "./webhook-url.ts";
+
+const strict = { additionalProperties: false } as const;
+
+const members = {
+  url: Type.String({
+    minLength: 1,
+    description: `https:// only, no credentials, at most ${WEBHOOK_URL_LENGTH} characters; the host must resolve only to public addresses`,
+  }),
+  events: Type.Array(Type.Literal("shipment.updated"), {
+    minItems: 1,
+    maxItems: 1,
+    description: "today only shipment.updated",
+  }),
+  trigger: { ...TriggerSchema, description: "default status_change" },
+  statuses: Type.Array(StatusSchema, { maxItems: 100, description: "empty = all" }),
+  include: Type.Array(Type.Literal("consignee"), { maxItems: 10, description: "default none" }),
+  alertEmail: AlertEmail,
+  standardWebhooks: Type.Boolean({
+    description: "send the headers of the Standard Webhooks specification too; default false",
+  }),
+  maxConcurrency: MaxConcurrency,
+  maxPerSecond: MaxPerSecond,
+};
+
+const { url, alertEmail, ...others } = members;
+
+export const EndpointInput = Type.Object(
+  { url, alertEmail, ...Type.Partial(Type.Object(others)).properties },
+  strict,
+);
+export type EndpointInput = Static<typeof EndpointInput>;
+
+/** Members that are absent stay as they are. */
+export const EndpointPatch = Type.Partial(Type.Object(members), strict);
+export type EndpointPatch = Static<typeof EndpointPatch>;
+
+const inputChecker = compileSchema(EndpointInput);
+const patchChecker = compileSchema(EndpointPatch);
+
+/** Every fault of a new endpoint; empty when it can be saved, its host apart. */
+export function faultsOfEndpoint(body: unknown): Fault[] {
+  return faultsOf(inputChecker, body);
+}
+
+/** Every fault of a change. */
+export function faultsOfPatch(body: unknown): Fault[] {
+  return faultsOf(patchChecker, body);
+}
+
+function faultsOf(checker: CompiledSchema<TSchema>, body: unknown): Fault[] {
+  const faults = checker.check(body) ? [] : listFaults(checker.errors(body));
+  const text = (body as { readonly url?: unknown } | null)?.url;
+  if (typeof text !== "string" || faults.some(({ path }) => path === "url")) return faults;
+  const message = faultOfWebhookUrl(text);
+  return message === null ? faults : [...faults, { path: "url", code: "BAD_FORMAT", message }];
+}

@@ -1,0 +1,49 @@
+/** The attempts of a delivery as its hash holds them: one JSON text, in which each is a list of its values. */
+import type { SentRequest } from "#core/webhooks/rules/webhook-request.ts";
+
+export interface Attempt {
+  readonly generation: number;
+  /** From 1 in each generation. */
+  readonly attempt: number;
+  readonly atMs: number;
+  /** Null when no answer came. */
+  readonly httpStatus: number | null;
+  readonly durationMs: number;
+  readonly error: string | null;
+  readonly responseSnippet: string | null;
+  /** Null when nothing was sent, and for attempts of versions that did not keep it. */
+  readonly request: SentRequest | null;
+}
+
+/** Names would take more room than the values. All but the last members are numbers or texts without escapes. */
+export function attemptText(one: Attempt): string {
+  const { error, responseSnippet, request } = one;
+  const numbers = `${one.generation},${one.attempt},${one.atMs},${one.httpStatus},${one.durationMs}`;
+  const answer = `${textOf(error)},${textOf(responseSnippet)}`;
+  if (request === null) return `[${numbers},${answer}]`;
+  return `[${numbers},${answer},"${request.target}","${request.bodyHash}",${request.bodyBytes}]`;
+}
+
+function textOf(value: string | null): string {
+  return value === null ? "null" : JSON.stringify(value);
+}
+
+/** Oldest first. */
+export function readAttempts(text: string): Attempt[] {
+  const stored: unknown[] = JSON.parse(text);
+  return stored.map((one) =>
+    // Earlier versions wrote the members with their names.
+    Array.isArray(one) ? attemptOf(one) : { request: null, ...(one as Omit<Attempt, "request">) },
+  );
+}
+
+function attemptOf(values: readonly unknown[]): Attempt {
+  const [generation, attempt, atMs, httpStatus, durationMs, error, responseSnippet, ...sent] =
+    values as [number, number, number, number | null, number, string | null, string | null];
+  const [target, bodyHash, bodyBytes] = sent as unknown as [string?, string?, number?];
+  const isSent = target !== undefined && bodyHash !== undefined && bodyBytes !== undefined;
+  return {
+    ...{ generation, attempt, atMs, httpStatus, durationMs, error, responseSnippet },
+    request: isSent ? { target, bodyHash, bodyBytes } : null,
+  };
+}

@@ -1,0 +1,52 @@
+/** The delivery that has waited longest beyond its time. */
+import type { Redis } from "#core/platform/redis/client.ts";
+import { FAILING_FROM, PARTITIONS, webhookKeys } from "#core/platform/redis/keys.ts";
+import { type Missing, orMissing } from "#core/platform/redis/part-away.ts";
+import { readDeliveries } from "./deliveries.ts";
+
+/** Endpoints of a partition whose first waiting delivery is looked at: those whose turn is next, healthy ones first. */
+const ENDPOINTS_LOOKED_AT = 20;
+
+/**
+ * Age of the oldest first attempt that waits, or lateness of the retry that is due longest, in milliseconds; 0 when none
+ * waits. Retries that are not yet due wait as planned and do not count.
+ * @param missing the partitions that are away are noted there and left out
+ */
+export async function longestOverdueMs(
+  redis: Redis,
+  nowMs: number,
+  missing?: Missing,
+): Promise<number> {
+  const sinceMs = await Promise.all(
+    Array.from({ length: PARTITIONS }, (_, n) => {
+      const keys = webhookKeys(n);
+      return waitingSince(redis, keys, nowMs).catch(orMissing(redis, missing, keys.firstRing, []));
+    }),
+  );
+  return sinceMs.flat().reduce((longest, since) => Math.max(longest, nowMs - since), 0);
+}
+
+/** Since when those of a partition wait that have waited longest. */
+async function waitingSince(
+  redis: Redis,
+  keys: ReturnType<typeof webhookKeys>,
+  nowMs: number,
+): Promise<number[]> {
+  const [endpoints, retries, failing] = await Promise.all([
+    redis.zRange(keys.firstRing, 0, ENDPOINTS_LOOKED_AT - 1),
+    redis.zRangeWithScores(keys.retryRing, 0, 0),
+    redis.zRangeWithScores(keys.retryRing, FAILING_FROM, "+inf", {
+      ...{ BY: "SCORE", LIMIT: { offset: 0, count: 1 } },
+    }),
+  ]);
+  const heads = await Promise.all(endpoints.map((id) => redis.lIndex(keys.queue(id), 0)));
+  const dueMs = [...retries, ...failing].map(({ score }) =>
+    score >= FAILING_FROM ? score - FAILING_FROM : score,
+  );
+  const firsts = await readDeliveries(
+    redis,
+    heads.filter((id) => id !== null),
+    nowMs,
+  );
+  return [...firsts.map(({ createdAtMs }) => createdAtMs), ...dueMs];
+}

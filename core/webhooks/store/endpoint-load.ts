@@ -1,0 +1,31 @@
+/** How many requests an endpoint may have under way now, and until when it is paused. */
+
+import type { Redis } from "#core/platform/redis/client.ts";
+import { webhookKeys } from "#core/platform/redis/keys.ts";
+import { readLevel } from "#core/webhooks/rules/concurrency.ts";
+
+export interface EndpointLoad {
+  readonly concurrency: number;
+  /** UTC milliseconds; null = it is not paused. */
+  readonly pausedUntilMs: number | null;
+}
+
+/** @param most its highest concurrency */
+export async function readEndpointLoad(
+  redis: Redis,
+  partition: number,
+  endpointId: string,
+  most: number,
+  nowMs: number,
+): Promise<EndpointLoad> {
+  const { levels, pauses } = webhookKeys(partition);
+  const [level, pausedUntilMs] = await Promise.all([
+    redis.hGet(levels, endpointId),
+    redis.zScore(pauses, endpointId),
+  ]);
+  const isPaused = pausedUntilMs !== null && pausedUntilMs > nowMs;
+  return {
+    concurrency: readLevel(level, most, nowMs),
+    pausedUntilMs: isPaused ? pausedUntilMs : null,
+  };
+}

@@ -1,0 +1,108 @@
+/** The two endpoints for messages: one stores what it accepts, the other only says what would become of it. */
+
+import { countRefused } from "#core/events/store/courier-counts.ts";
+import { type MessageOutcomes, outcomeKeeper } from "#core/events/store/event-outcomes.ts";
+import { seenLayout } from "#core/events/store/seen.ts";
+import {
+  ambiguousEvents,
+  eventsNotSetAside,
+  eventsReceived,
+  outcomesNotKept,
+} from "#core/platform/process/metrics.ts";
+import { currentSpan } from "#core/platform/process/tracing.ts";
+import type { Runtime } from "#core/runtime/runtime.ts";
+import { watchChangeLog } from "#core/shipments/store/change-log-watch.ts";
+import type { AuthenticateDeps } from "#ingest/authenticate.ts";
+import {
+  type Classified,
+  classify,
+  logFull,
+  type Outcome,
+  type UnmatchedKind,
+  validate,
+} from "./classify.ts";
+import { countOutcomes, outcomesToKeep } from "./message-report.ts";
+import { type Message, type Prepared, prepare } from "./prepare.ts";
+import type { MessageHandler } from "./receive-message.ts";
+
+type Deps = Runtime & AuthenticateDeps;
+
+const OUTCOMES = ["ACCEPTED", "DUPLICATE", "UNKNOWN_TRACKING", "INVALID"] as const;
+const REFUSED: ReadonlySet<Outcome> = new Set(["UNKNOWN_TRACKING", "INVALID"]);
+
+/** `POST /v1/events` */
+export function storingHandler(deps: Deps): MessageHandler<Prepared> {
+  const { redis, live, config, log, intake } = deps;
+  const changeLogIsFull = watchChangeLog(redis, config.logHighWater);
+  const keepOutcomes = outcomesInBackground(deps);
+
+  /** Counts and logs what became of the events; only the counters of the ledger are waited for. */
+  async function account(
+    { courier, messageId, receivedAtMs }: Omit<MessageOutcomes, "outcomes">,
+    results: readonly Classified[],
+  ): Promise<void> {
+    const counts = countOutcomes(results);
+    for (const outcome of OUTCOMES) {
+      if (counts[outcome] > 0) eventsReceived.inc({ courier, outcome }, counts[outcome]);
+    }
+    const refused = results.filter(({ outcome }) => REFUSED.has(outcome));
+    await countRefused(redis, courier, refused, receivedAtMs);
+    log.info({ courier, messageId, ...counts }, "message processed");
+    currentSpan()?.set({
+      ...{ "waybill.courier": courier, "waybill.message_id": messageId },
+      ...{ "waybill.accepted": counts.ACCEPTED, "waybill.events": results.length },
+    });
+  }
+
+  return {
+    requiresActivation: true,
+    prepare: (courier, message) => prepare({ intake }, courier, message),
+    async classify(courier, prepared, messageId, receivedAtMs) {
+      if (await changeLogIsFull()) throw logFull();
+      const { code } = courier;
+      const unmatched = new Map<number, UnmatchedKind>();
+      const results = await classify(
+        {
+          ...{ redis, intake, configuration: live.configuration(), messageId },
+          traceparent: currentSpan()?.traceparent,
+          onUnmatched: (messageIndex, why) => unmatched.set(messageIndex, why),
+          layout: await seenLayout(redis, receivedAtMs, config.eventsPerDay),
+          onAmbiguous: (count) => ambiguousEvents.inc({ courier: code }, count),
+          onNotSetAside: (count) => eventsNotSetAside.inc({ courier: code }, count),
+        },
+        courier,
+        prepared,
+        receivedAtMs,
+      );
+      const message = { courier: code, messageId, receivedAtMs };
+      await account(message, results);
+      keepOutcomes({ ...message, outcomes: outcomesToKeep(results, unmatched) });
+      return results;
+    },
+  };
+}
+
+/** `POST /v1/events/validate` */
+export function validatingHandler({ redis, config }: Deps): MessageHandler<Message> {
+  return {
+    requiresActivation: false,
+    prepare: (_, message) => message,
+    classify: async (courier, message, _, receivedAtMs) => {
+      const layout = await seenLayout(redis, receivedAtMs, config.eventsPerDay);
+      return validate({ redis, layout }, courier, message);
+    },
+  };
+}
+
+/** The answer does not wait for it: an operator may look it up, nothing depends on it. */
+function outcomesInBackground({ redis }: Deps): (message: MessageOutcomes) => void {
+  const keep = outcomeKeeper(redis);
+  return (message) => {
+    const { courier, outcomes } = message;
+    if (outcomes.length === 0) return;
+    keep(message).then(
+      (lines) => outcomesNotKept.inc({ courier }, lines),
+      () => outcomesNotKept.inc({ courier }, 2 * outcomes.length),
+    );
+  };
+}

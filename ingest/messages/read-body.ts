@@ -1,0 +1,183 @@
+/** Reads a message: bytes as transmitted, inflated under the limit, signature checked, parsed (document 2). */
+import { promisify } from "node:util";
+import { gunzip, gunzipSync, type ZlibOptions } from "node:zlib";
+import type { Courier } from "#core/configuration/store/configuration.ts";
+import { BODY_LIMIT_BYTES } from "#core/events/rules/event.ts";
+import { Problem } from "#core/platform/errors/problem.ts";
+import { readAll } from "#core/platform/http/body/read-bounded.ts";
+import { JsonFault, type ParsedJson } from "#core/platform/http/body/strict-json.ts";
+import { nextTurn } from "#core/platform/process/next-turn.ts";
+import type { Vault } from "#core/platform/secrets/secrets.ts";
+import { verifySignature, verifySignatureAside } from "#core/webhooks/rules/signature.ts";
+import { parseMessage } from "./read-event-by-event.ts";
+
+/**
+ * 500 events of ordinary size are parsed at once, in 2 ms: turns cost a second look at every byte. An object of 19,000
+ * different keys takes 11 ms.
+ */
+const AT_ONCE_BYTES = 256 * 1024;
+/**
+ * Compressed bytes that are inflated between two turns, in 8 ms at most; the thread pool inflates more. What they become says
+ * nothing about the time: 5 MiB of blocks that hold a code and no data take 600 ms and become nothing.
+ */
+const INFLATED_AT_ONCE_BYTES = 64 * 1024;
+/** The signature of a larger body is verified by the thread pool; of this one it takes 0.2 ms. */
+const HASHED_AT_ONCE_BYTES = 64 * 1024;
+const UTF8_PARAMETER = /^(?:|charset="?utf-?8"?)$/;
+/** Document 2, "Limits": read timeout. A large body has a second more for each 100 KiB, which is less than 1 Mbit/s. */
+export const MESSAGE_TIME_LIMIT_MS = 10_000;
+export const PER_SECOND_BYTES = 100 * 1024;
+/** Longer than the longest of these times, so that one who is too slow is answered. */
+const KEPT_OPEN_SECONDS = 90;
+const inflateAside = promisify<Uint8Array, ZlibOptions, Uint8Array>(gunzip);
+const SIGNATURE_HEADER = "x-service-signature";
+
+/**
+ * @param keepOpen lets the connection be silent for so many seconds
+ * @throws {Problem} 415 wrong type or encoding, 413 too large, 400 cut short, 503 not received in time
+ */
+export async function readBody(
+  request: Request,
+  keepOpen: (seconds: number) => void = () => {},
+): Promise<Uint8Array> {
+  if (!isJsonType(request.headers.get("content-type") ?? "")) {
+    throw new Problem(415, "WRONG_CONTENT_TYPE", "Content-Type must be application/json, UTF-8.");
+  }
+  if (!["gzip", "identity"].includes(encodingOf(request))) {
+    throw new Problem(415, "WRONG_CONTENT_ENCODING", "Content-Encoding must be gzip or absent.");
+  }
+  const announced = request.headers.get("content-length");
+  if (Number(announced ?? 0) > BODY_LIMIT_BYTES) throw tooLarge();
+  if (Number(announced ?? 0) > PER_SECOND_BYTES) keepOpen(KEPT_OPEN_SECONDS);
+  const reading = announced === null ? readInParts(request) : readWhole(request, Number(announced));
+  const body = await reading.catch((error) => {
+    throw error instanceof Problem ? error : cutShort();
+  });
+  if (body === null) throw tooLarge();
+  return body;
+}
+
+/** `application/json`, in UTF-8 if it says so; a semicolon may end it. */
+export function isJsonType(text: string): boolean {
+  if (text === "application/json") return true;
+  const [type = "", ...parameters] = text.split(";").map((part) => part.trim().toLowerCase());
+  return type === "application/json" && parameters.every((one) => UTF8_PARAMETER.test(one));
+}
+
+/** Reading it in parts would take twice as long. */
+async function readWhole(request: Request, bytes: number): Promise<Uint8Array> {
+  return new Uint8Array(await inTime(request.arrayBuffer(), timeLimitMs(bytes)));
+}
+
+/**
+ * Reads a body of unknown length.
+ * @returns null if it is too large; the rest of it is not read
+ */
+async function readInParts({ body }: Request): Promise<Uint8Array | null> {
+  const reader = body?.getReader();
+  if (!reader) return new Uint8Array();
+  const untilMs = performance.now() + timeLimitMs(BODY_LIMIT_BYTES);
+  const next = () => {
+    const leftMs = Math.max(0, untilMs - performance.now());
+    return inTime(reader.read(), Math.min(MESSAGE_TIME_LIMIT_MS, leftMs));
+  };
+  try {
+    return await readAll({ read: next, cancel: () => reader.cancel() }, BODY_LIMIT_BYTES);
+  } catch (error) {
+    void reader.cancel().catch(() => {});
+    throw error;
+  }
+}
+
+/** For a body of a known size. */
+export function timeLimitMs(bytes: number): number {
+  return MESSAGE_TIME_LIMIT_MS + (bytes / PER_SECOND_BYTES) * 1_000;
+}
+
+/** @throws {Problem} 503 */
+async function inTime<T>(arriving: Promise<T>, limitMs: number): Promise<T> {
+  let timer: Timer | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(tooSlow()), limitMs);
+  });
+  try {
+    return await Promise.race([arriving, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Of the sender or the network, and yet no 4xx: senders retry only 5xx, and nothing is wrong with the message. */
+export function tooSlow(): Problem {
+  const detail = "The body did not arrive in time.";
+  return new Problem(503, "BODY_TOO_SLOW", detail, {
+    headers: { "retry-after": "1", connection: "close" },
+  });
+}
+
+/** Nobody is left to hear it. */
+function cutShort(): Problem {
+  return new Problem(400, "MALFORMED_BODY", "The body is cut short.");
+}
+
+function encodingOf(request: Request): string {
+  return (request.headers.get("content-encoding") ?? "identity").trim().toLowerCase();
+}
+
+/**
+ * Document 2, "Authentication" 2 and 3: verified over the bytes as transmitted when present, required when the courier's
+ * signing is mandatory.
+ * @throws {Problem} 403
+ */
+export async function checkSignature(
+  request: Request,
+  body: Uint8Array,
+  courier: Courier,
+  vault: Vault,
+  nowMs: number,
+): Promise<void> {
+  const header = request.headers.get(SIGNATURE_HEADER);
+  if (header === null) {
+    if (!courier.signatureRequired) return;
+    throw new Problem(403, "SIGNATURE_REQUIRED", "This courier's messages must be signed.");
+  }
+  const secrets = courier.signingSecrets.map(vault.open);
+  const verify = body.length > HASHED_AT_ONCE_BYTES ? verifySignatureAside : verifySignature;
+  const verdict = await verify(header, secrets, body, nowMs);
+  if (verdict !== "valid") {
+    throw new Problem(403, "BAD_SIGNATURE", `The signature is not accepted: ${verdict}.`);
+  }
+}
+
+/**
+ * A body that the strict reader refuses is read once more, event by event.
+ * @throws {Problem} 413 over the limit once inflated, 400 no gzip, or no message that can be cut into events
+ */
+export async function parseBody(request: Request, body: Uint8Array): Promise<ParsedJson> {
+  const plain = encodingOf(request) === "gzip" ? await inflate(body) : body;
+  // What came before has taken its time too.
+  if (plain.length > AT_ONCE_BYTES) await nextTurn();
+  try {
+    return await parseMessage(plain, { atOnceBytes: AT_ONCE_BYTES });
+  } catch (error) {
+    if (!(error instanceof JsonFault)) throw error;
+    throw new Problem(400, "MALFORMED_BODY", error.message);
+  }
+}
+
+/** Stops at the limit: what a bomb would become never reaches memory. */
+async function inflate(body: Uint8Array): Promise<Uint8Array> {
+  const limit = { maxOutputLength: BODY_LIMIT_BYTES };
+  try {
+    if (body.length <= INFLATED_AT_ONCE_BYTES) return gunzipSync(body, limit);
+    return await inflateAside(body, limit);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE") throw tooLarge();
+    throw new Problem(400, "MALFORMED_BODY", "The body is not valid gzip.");
+  }
+}
+
+function tooLarge(): Problem {
+  const detail = `At most ${BODY_LIMIT_BYTES} bytes uncompressed; split the message.`;
+  return new Problem(413, "BODY_TOO_LARGE", detail);
+}

@@ -1,9 +1,0 @@
-import type { Company, Configuration } from "#core/redis/config/configuration.ts";
-import { notFound } from "#panel/not-found.ts";
-
-/** @throws {Problem} 404 */
-export function companyOf({ companies }: Configuration, code: string): Company {
-  const company = [...companies.values()].find((one) => one.code === code);
-  if (!company) throw notFound("company");
-  return company;
-}

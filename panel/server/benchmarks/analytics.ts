@@ -1,0 +1,291 @@
+/** `/panel/api/analytics/*`: what the benchmarks page shows, as JSON. `POST /panel/api/sql`: the data team's door. */
+
+import { Readable } from "node:stream";
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import type { Insights } from "#analytics/insights.ts";
+import { isItalianCap, MIN_SAMPLE } from "#core/benchmarks/rules/lane.ts";
+import { Problem } from "#core/platform/errors/problem.ts";
+import { mayAnswer } from "#core/platform/openapi/operation.ts";
+import { compileSchema } from "#core/platform/schema/compile-schema.ts";
+import { listFaults } from "#core/platform/schema/fault.ts";
+import { jsonValue } from "#core/platform/schema/json-value.ts";
+import type { Runtime } from "#core/runtime/runtime.ts";
+import type { Caller } from "#panel/server/caller.ts";
+import { jsonBody } from "#panel/server/http/checked-body.ts";
+import { readJson } from "#panel/server/http/read-json.ts";
+import { DAYS_LIMIT, daysOf } from "#panel/server/http/report-days.ts";
+import { TABLE_FORMATS, tableFile } from "#panel/server/http/table-file.ts";
+import { isTheirs } from "#panel/server/owners.ts";
+import { noteChange, panelRoutes } from "#panel/server/panel-routes.ts";
+import {
+  LaneView,
+  ProvinceView,
+  QualityView,
+  SilenceView,
+  TrendView,
+  WeightView,
+} from "./analytics-view.ts";
+import { laneShownTo, provincesShownTo, shownTo } from "./withheld.ts";
+
+const DAY_MS = 86_400_000;
+const COURIER_LENGTH = 64;
+/** Characters. */
+const STATEMENT_LENGTH = 20_000;
+
+export const SqlQuestion = Type.Object({
+  query: Type.String({ minLength: 1, maxLength: STATEMENT_LENGTH }),
+  format: Type.Optional(
+    Type.Union(
+      (["json", "csv", "tsv", "parquet", "table"] as const).map((name) => Type.Literal(name)),
+    ),
+  ),
+});
+const sqlChecker = compileSchema(SqlQuestion);
+
+const CONTENT_TYPES = {
+  json: "application/json",
+  csv: "text/csv; charset=utf-8",
+  tsv: "text/tab-separated-values; charset=utf-8",
+  parquet: "application/vnd.apache.parquet",
+  table: "text/plain; charset=utf-8",
+} as const;
+
+/** @throws {Problem} 422 */
+function checkedQuestion(body: unknown): Static<typeof SqlQuestion> {
+  if (sqlChecker.check(body)) return body;
+  const violations = listFaults(sqlChecker.errors(body));
+  throw new Problem(422, "INVALID_BODY", "The body is invalid.", { members: { violations } });
+}
+
+const text = (description: string) => Type.Optional(Type.String({ description }));
+const listOf = <T extends TSchema>(item: T) => Type.Object({ items: Type.Array(item) });
+const UNAVAILABLE = mayAnswer("ANALYTICS_UNAVAILABLE");
+
+const FORMAT = text(`json, ${TABLE_FORMATS.join(", ")}; default json`);
+const READ = { can: "benchmarks:read", of: "caller" } as const;
+
+const LaneQuery = Type.Object({
+  destCap: { ...text("CAP of the destination; needed"), examples: ["00184"] },
+  originCap: text("CAP of the origin"),
+  weightKg: text("weight of the parcel"),
+  format: FORMAT,
+});
+
+const DestinationQuery = Type.Object({
+  destCap: text("to this CAP; absent = all of Italy"),
+  format: FORMAT,
+});
+
+/** Answers that are no JSON, as the OpenAPI document has them. */
+function filesOf(formats: readonly (keyof typeof CONTENT_TYPES)[]) {
+  const schema = { type: "string" };
+  const types = formats.map((format) => CONTENT_TYPES[format].split(";", 1)[0]);
+  return Object.fromEntries(types.map((type) => [type, { schema }]));
+}
+
+/** Their answers are written by hand: they may be files. */
+const told = (summary: string, item: TSchema) => ({
+  summary,
+  description: `Members of a company see rows of ${MIN_SAMPLE} deliveries or more only.`,
+  responses: {
+    200: {
+      description: "the rows; with format=csv or parquet a file with one column for each figure",
+      content: {
+        "application/json": { schema: listOf(item) as object },
+        ...filesOf(TABLE_FORMATS),
+      },
+    },
+  },
+  ...UNAVAILABLE,
+});
+
+export function analyticsRoutes(runtime: Runtime, insights: Insights) {
+  return new Elysia({ name: "analytics-routes" })
+    .use(benchmarkRoutes(runtime, insights))
+    .use(reportRoutes(runtime, insights))
+    .use(sqlRoute(runtime, insights));
+}
+
+function benchmarkRoutes(runtime: Runtime, insights: Insights) {
+  const { live } = runtime;
+  return panelRoutes(runtime, "benchmarks")
+    .get(
+      "/panel/api/analytics/lane",
+      async ({ query, caller }) => {
+        const { destCap, originCap, weightKg } = laneOf(query);
+        const nowMs = live.now();
+        const found = await insights.lane({ destCap, originCap, weightKg, nowMs });
+        return answerOf("lane", LaneView, laneShownTo(caller, found), query.format);
+      },
+      {
+        needs: READ,
+        query: LaneQuery,
+        detail: told("Couriers to a CAP, with their distributions and efficiency index", LaneView),
+      },
+    )
+    .get(
+      "/panel/api/analytics/provinces",
+      async ({ query, caller }) => {
+        const { format } = query;
+        const courier = (query.courier ?? "").slice(0, COURIER_LENGTH);
+        const nowMs = live.now();
+        const found = await insights.provinces(courier, nowMs);
+        const shown =
+          courier === ""
+            ? shownTo(caller, found)
+            : provincesShownTo(caller, found, courier, await insights.provinceCouriers(nowMs));
+        return answerOf("provinces", ProvinceView, shown, format);
+      },
+      {
+        needs: READ,
+        query: Type.Object({ courier: text("of this courier alone"), format: FORMAT }),
+        detail: told("Destinations by the first two digits of their CAP", ProvinceView),
+      },
+    )
+    .get(
+      "/panel/api/analytics/trend",
+      async ({ query: { destCap, format }, caller }) => {
+        const found = await insights.trend(optionalCap(destCap), live.now());
+        return answerOf("trend", TrendView, shownTo(caller, found), format);
+      },
+      {
+        needs: READ,
+        query: DestinationQuery,
+        detail: told("Couriers by month of delivery", TrendView),
+      },
+    )
+    .get(
+      "/panel/api/analytics/weights",
+      async ({ query: { destCap, format }, caller }) => {
+        const found = await insights.weights(optionalCap(destCap), live.now());
+        return answerOf("weights", WeightView, shownTo(caller, found), format);
+      },
+      {
+        needs: READ,
+        query: DestinationQuery,
+        detail: told("Couriers by weight of the parcel", WeightView),
+      },
+    );
+}
+
+/** In JSON, or as a file. @throws {Problem} 422 */
+function answerOf(
+  name: string,
+  schema: TSchema,
+  items: readonly object[],
+  format: string | undefined,
+): Response {
+  if (format === undefined || format === "json") return Response.json({ items });
+  const known = TABLE_FORMATS.find((one) => one === format);
+  if (known) return tableFile(`benchmarks-${name}`, schema, items, known);
+  throw wrongQuery("format", `One of json, ${TABLE_FORMATS.join(", ")}.`);
+}
+
+function reportRoutes(runtime: Runtime, insights: Insights) {
+  const { live } = runtime;
+  return panelRoutes(runtime, "analytics")
+    .get(
+      "/panel/api/analytics/quality",
+      async ({ query, caller }) => {
+        const days = daysOf(query.days ?? "7");
+        const nowMs = live.now();
+        const all = await insights.quality(nowMs - days * DAY_MS, nowMs);
+        return { days, items: all.filter((row) => isOfCaller(caller, row)) };
+      },
+      {
+        needs: { can: "quality:read", of: "caller" },
+        query: Type.Object({ days: text(`default 7, at most ${DAYS_LIMIT}`) }),
+        response: Type.Object({ days: Type.Integer(), items: Type.Array(QualityView) }),
+        detail: { summary: "How couriers report", ...UNAVAILABLE },
+      },
+    )
+    .get(
+      "/panel/api/analytics/silence",
+      async ({ caller }) => ({
+        items: (await insights.silence(live.now()))
+          .filter((row) => isOfCaller(caller, row))
+          .map(({ lastHourMs, ...row }) => ({
+            ...row,
+            lastHour: new Date(lastHourMs).toISOString(),
+          })),
+      }),
+      {
+        needs: { can: "quality:read", of: "caller" },
+        response: listOf(SilenceView),
+        detail: {
+          summary: "Events of the last full hours against the same hours of the weeks before",
+          ...UNAVAILABLE,
+        },
+      },
+    );
+}
+
+function sqlRoute(runtime: Runtime, insights: Insights) {
+  return panelRoutes(runtime, "sql").post(
+    "/panel/api/sql",
+    async ({ request, caller }) => {
+      const { query, format = "json" } = checkedQuestion(await readJson(request));
+      noteChange(request, null, { query });
+      const person = caller.account?.id ?? caller.actor;
+      const rows = Readable.toWeb(await insights.sql.ask(query, format, person));
+      return new Response(rows as unknown as ReadableStream, {
+        headers: { "content-type": CONTENT_TYPES[format], "cache-control": "no-store" },
+      });
+    },
+    {
+      needs: { can: "sql:run", of: "installation", reads: true },
+      parse: "none",
+      detail: {
+        summary:
+          "One SELECT on the analytics, read-only: {query, format: json|csv|tsv|parquet|table}",
+        ...mayAnswer(
+          "SQL_FAILED",
+          "SQL_REFUSED",
+          "SQL_BUSY",
+          "SQL_DOOR_SHUT",
+          "ANALYTICS_UNAVAILABLE",
+        ),
+        requestBody: jsonBody(SqlQuestion, { query: "SELECT 1 AS one", format: "json" }),
+        responses: {
+          200: {
+            description: "rows in the format that was asked for",
+            content: {
+              "application/json": { schema: jsonValue() as object },
+              ...filesOf(["csv", "tsv", "parquet", "table"]),
+            },
+          },
+        },
+      },
+    },
+  );
+}
+
+function isOfCaller(caller: Caller, { courier }: { readonly courier: string }): boolean {
+  return isTheirs(caller, { companyCode: null, courierCode: courier });
+}
+
+function laneOf({ destCap = "", originCap, weightKg }: Static<typeof LaneQuery>) {
+  const weight = weightKg === undefined || weightKg === "" ? null : Number(weightKg);
+  if (weight !== null && !(weight > 0)) throw wrongQuery("weightKg", "More than 0.");
+  return {
+    destCap: capOf(destCap),
+    originCap: originCap === undefined || originCap === "" ? null : capOf(originCap),
+    weightKg: weight,
+  };
+}
+
+function capOf(text: string): string {
+  if (!isItalianCap(text)) throw wrongQuery("destCap", "An Italian CAP of five digits.");
+  return text;
+}
+
+/** Empty = all of Italy. @throws {Problem} 422 */
+function optionalCap(text: string | undefined): string {
+  return text === undefined || text === "" ? "" : capOf(text);
+}
+
+function wrongQuery(path: string, message: string): Problem {
+  const violations = [{ path, code: "NOT_ALLOWED", message }];
+  return new Problem(422, "INVALID_QUERY", `${path}: ${message}`, { members: { violations } });
+}

@@ -1,0 +1,77 @@
+/** The boxes of a company: `boxCode` of a parcel gives its measures (document 1). */
+import { type Static, Type } from "@sinclair/typebox";
+import type { BoxEntity } from "#core/configuration/store/entities.ts";
+import { boxId, deleteSetting, putBox } from "#core/configuration/store/merchant-settings.ts";
+import { Problem } from "#core/platform/errors/problem.ts";
+import { mayAnswer } from "#core/platform/openapi/operation.ts";
+import { compileSchema } from "#core/platform/schema/compile-schema.ts";
+import type { Runtime } from "#core/runtime/runtime.ts";
+import { BOXES_PER_COMPANY, SetupBox } from "#core/setup/rules/setup.ts";
+import { checkedPath, jsonBody, readChecked } from "#panel/server/http/checked-body.ts";
+import { noteChange, panelRoutes } from "#panel/server/panel-routes.ts";
+import { BoxView, boxView } from "./companies.ts";
+import { companyOf } from "./company-of.ts";
+
+const { code, ...measures } = SetupBox.properties;
+export const BoxInput = Type.Object(measures, { additionalProperties: false });
+const boxChecker = compileSchema(BoxInput);
+const pathChecker = compileSchema(Type.Object({ boxCode: code }));
+
+export function boxRoutes(runtime: Runtime) {
+  const { redis, live } = runtime;
+  return panelRoutes(runtime, "boxes")
+    .put(
+      "/panel/api/companies/:code/boxes/:boxCode",
+      async ({ params, request }) => {
+        const { boxCode } = checkedPath(params, pathChecker);
+        const wanted = await readChecked(request, boxChecker);
+        const { id: companyId } = companyOf(await live.refresh(), params.code);
+        const box: BoxEntity = { companyId, code: boxCode, ...wanted };
+        const outcome = await putBox(redis, box);
+        if (outcome === "full") throw tooMany();
+        noteChange(request, outcome.before && boxView(outcome.before), boxView(box));
+        await live.refresh();
+        return boxView(box);
+      },
+      {
+        needs: { can: "shipping:write", of: "company" },
+        parse: "none",
+        response: BoxView,
+        detail: {
+          summary: "Make or change a box; parcels from now on have its measures",
+          ...mayAnswer("TOO_MANY_BOXES", "INVALID_PATH", "CONFIGURATION_BUSY"),
+          requestBody: jsonBody(BoxInput, { length: 30, width: 20, height: 10 }),
+        },
+      },
+    )
+    .delete(
+      "/panel/api/companies/:code/boxes/:boxCode",
+      async ({ params, request, set }) => {
+        const { id: companyId } = companyOf(await live.refresh(), params.code);
+        const deleted = await deleteSetting(
+          redis,
+          "box",
+          boxId({ companyId, code: params.boxCode }),
+        );
+        if (!deleted) throw new Problem(404, "BOX_NOT_FOUND", "The company has no such box.");
+        noteChange(request, boxView(deleted), null);
+        await live.refresh();
+        set.status = 204;
+      },
+      {
+        needs: { can: "shipping:write", of: "company" },
+        detail: {
+          summary: "Delete a box; shipments and orders keep the measures that they have",
+          ...mayAnswer("BOX_NOT_FOUND", "CONFIGURATION_BUSY"),
+          responses: { 204: { description: "deleted" } },
+        },
+      },
+    );
+}
+
+export type BoxInput = Static<typeof BoxInput>;
+
+function tooMany(): Problem {
+  const detail = `At most ${BOXES_PER_COMPANY} boxes a company.`;
+  return new Problem(409, "TOO_MANY_BOXES", detail);
+}

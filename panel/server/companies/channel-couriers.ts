@@ -1,0 +1,209 @@
+/** The couriers of a channel: which ones it ships with, what the merchant calls them, and its accounts with them. */
+import { type Static, Type } from "@sinclair/typebox";
+import type { Configuration } from "#core/configuration/store/configuration.ts";
+import type { ChannelEntity } from "#core/configuration/store/entities.ts";
+import { labelCarriers } from "#core/merchants/rules/label-carrier.ts";
+import type { Config } from "#core/platform/environment/config.ts";
+import { Problem } from "#core/platform/errors/problem.ts";
+import { mayAnswer } from "#core/platform/openapi/operation.ts";
+import { compileSchema } from "#core/platform/schema/compile-schema.ts";
+import type { Fault } from "#core/platform/schema/fault.ts";
+import type { Runtime } from "#core/runtime/runtime.ts";
+import {
+  ownersOfTranscodings,
+  type StoredChannelCourier,
+  TRANSCODING_TAKEN,
+  withCourierDefaults,
+} from "#core/setup/rules/merge-said.ts";
+import { COURIERS_PER_CHANNEL, SetupChannelCourier } from "#core/setup/rules/setup.ts";
+import { isTestCourier } from "#core/shipments/rules/test-parcel.ts";
+import { jsonBody, readChecked } from "#panel/server/http/checked-body.ts";
+import { notFound } from "#panel/server/not-found.ts";
+import { noteChange, panelRoutes } from "#panel/server/panel-routes.ts";
+import { refuseFaults } from "#panel/server/webhooks/webhook-access.ts";
+import { changeSettings } from "./channel-access.ts";
+import { ChannelCourierView, channelCourierView } from "./companies.ts";
+
+const strict = { additionalProperties: false } as const;
+const newCourierChecker = compileSchema(SetupChannelCourier);
+
+const { senderAccounts, code: _, ...merchants } = SetupChannelCourier.properties;
+/** What the merchant decides. A sender account decides whose a parcel is, so it is the operators' (document 2). */
+export const ChannelCourierInput = Type.Object(merchants, {
+  ...strict,
+  description: "absent = unchanged",
+});
+const courierChecker = compileSchema(ChannelCourierInput);
+
+export const SenderAccountsInput = Type.Required(Type.Object({ senderAccounts }, strict));
+const accountsChecker = compileSchema(SenderAccountsInput);
+
+type Couriers = readonly StoredChannelCourier[];
+
+function courierCalls(runtime: Runtime) {
+  /** @throws {Problem} 404, 409, 422 */
+  async function change(request: Request, path: Names, changeOf: (all: Couriers) => Couriers) {
+    const { channelCode, courierCode } = path;
+    const { before, after } = await changeSettings(runtime, channelCode, (channel) => {
+      const couriers = changeOf(couriersOf(channel));
+      return { couriers: JSON.stringify(couriers) };
+    });
+    const viewIn = (channel: ChannelEntity) => {
+      const found = couriersOf(channel).find(({ code }) => code === courierCode);
+      return found ? channelCourierView(found) : null;
+    };
+    noteChange(request, viewIn(before), viewIn(after));
+    return viewIn(after);
+  }
+
+  async function merge(
+    request: Request,
+    path: Names,
+    news: Partial<SetupChannelCourier>,
+  ): Promise<View> {
+    const { courierCode } = path;
+    const changed = await change(request, path, (all) => {
+      if (!all.some(({ code }) => code === courierCode)) throw notFound("courier");
+      const merged = all.map((one) => (one.code === courierCode ? { ...one, ...news } : one));
+      refuseSharedNames(merged, courierCode, news.transcodings ?? []);
+      return merged;
+    });
+    return viewOr404(changed);
+  }
+
+  return { change, merge };
+}
+
+const REMOVAL = {
+  summary: "Let the channel create no more shipments with a courier",
+  responses: { 204: { description: "removed" } },
+  ...mayAnswer("COURIER_NOT_FOUND", "CONFIGURATION_BUSY"),
+};
+
+export function channelCourierRoutes(runtime: Runtime) {
+  const { live, config } = runtime;
+  const { change, merge } = courierCalls(runtime);
+  return panelRoutes(runtime, "channel-couriers")
+    .post(
+      "/panel/api/channels/:channelCode/couriers",
+      async ({ params, request, set }) => {
+        const wanted = await readChecked(request, newCourierChecker);
+        const { code } = wanted;
+        refuseFaults(faultsOfNew(code, await live.refresh(), config));
+        const path = { ...params, courierCode: code };
+        const added = await change(request, path, (all) => {
+          refuseOneMore(all, code);
+          const merged = [...all, withCourierDefaults(wanted)];
+          refuseSharedNames(merged, code, wanted.transcodings ?? []);
+          return merged;
+        });
+        set.status = 201;
+        return viewOr404(added);
+      },
+      {
+        needs: { can: "channels:write", of: "channel" },
+        parse: "none",
+        response: { 201: ChannelCourierView },
+        detail: {
+          summary: "Let the channel ship with one more courier",
+          ...mayAnswer(
+            "COURIER_NOT_FOUND",
+            "COURIER_IN_CHANNEL",
+            "TOO_MANY_COURIERS",
+            "CONFIGURATION_BUSY",
+          ),
+          requestBody: jsonBody(SetupChannelCourier, { code: "BRT_ITA", transcodings: ["BRT"] }),
+        },
+      },
+    )
+    .put(
+      "/panel/api/channels/:channelCode/couriers/:courierCode",
+      async ({ params, request }) =>
+        merge(request, params, await readChecked(request, courierChecker)),
+      {
+        needs: { can: "shipping:write", of: "channel" },
+        parse: "none",
+        response: ChannelCourierView,
+        detail: {
+          summary: "Enable or disable a courier, name it, choose its labels",
+          ...mayAnswer("COURIER_NOT_FOUND", "CONFIGURATION_BUSY"),
+          requestBody: jsonBody(ChannelCourierInput, { labelFormat: "ZPL" }),
+        },
+      },
+    )
+    .put(
+      "/panel/api/channels/:channelCode/couriers/:courierCode/sender-accounts",
+      async ({ params, request }) =>
+        merge(request, params, await readChecked(request, accountsChecker)),
+      {
+        needs: { can: "channels:write", of: "channel" },
+        parse: "none",
+        response: ChannelCourierView,
+        detail: {
+          summary:
+            "The channel's accounts with a courier, for shipments that are created from now on",
+          requestBody: jsonBody(SenderAccountsInput, { senderAccounts: ["ACC-1"] }),
+          ...mayAnswer("COURIER_NOT_FOUND", "CONFIGURATION_BUSY"),
+        },
+      },
+    )
+    .delete(
+      "/panel/api/channels/:channelCode/couriers/:courierCode",
+      async ({ params, request, set }) => {
+        await change(request, params, (all) => {
+          const others = all.filter(({ code }) => code !== params.courierCode);
+          if (others.length === all.length) throw notFound("courier");
+          return others;
+        });
+        set.status = 204;
+      },
+      {
+        needs: { can: "channels:write", of: "channel" },
+        detail: REMOVAL,
+      },
+    );
+}
+
+/** The test couriers are those of every shadow. */
+function faultsOfNew(code: string, { couriers }: Configuration, config: Config): Fault[] {
+  const isCourier = couriers.has(code) && !isTestCourier(code);
+  if (isCourier || labelCarriers(config.nationalCarrier)(code)) return [];
+  return [{ path: "code", code: "NOT_ALLOWED", message: `No courier ${code}.` }];
+}
+
+interface Names {
+  readonly channelCode: string;
+  readonly courierCode: string;
+}
+
+type View = Static<typeof ChannelCourierView>;
+
+function viewOr404(view: View | null): View {
+  if (!view) throw notFound("courier");
+  return view;
+}
+
+function couriersOf({ couriers }: ChannelEntity): StoredChannelCourier[] {
+  return JSON.parse(couriers);
+}
+
+/** @throws {Problem} 409 */
+function refuseOneMore(all: Couriers, code: string): void {
+  if (all.some((one) => one.code === code)) {
+    throw new Problem(409, "COURIER_IN_CHANNEL", "The channel has this courier already.");
+  }
+  if (all.length < COURIERS_PER_CHANNEL) return;
+  const detail = `At most ${COURIERS_PER_CHANNEL} couriers a channel.`;
+  throw new Problem(409, "TOO_MANY_COURIERS", detail);
+}
+
+/** @throws {Problem} 422 for each given transcoding that names another courier too, or stands twice */
+function refuseSharedNames(all: Couriers, code: string, given: readonly string[]): void {
+  const owners = ownersOfTranscodings(all);
+  const shared = given.flatMap((text, at) =>
+    (owners.get(text.toLowerCase()) ?? [code]).length > 1
+      ? [{ path: `transcodings[${at}]`, code: "NOT_ALLOWED" as const, message: TRANSCODING_TAKEN }]
+      : [],
+  );
+  refuseFaults(shared);
+}

@@ -1,0 +1,188 @@
+/** Settings of a channel: its request budget, its sender, its mails. They count at once on every process. */
+import { type Static, Type } from "@sinclair/typebox";
+import type { ChannelEntity } from "#core/configuration/store/entities.ts";
+import { Problem } from "#core/platform/errors/problem.ts";
+import { mayAnswer } from "#core/platform/openapi/operation.ts";
+import { compileSchema } from "#core/platform/schema/compile-schema.ts";
+import { nullableText } from "#core/platform/schema/nullable.ts";
+import { mailSender } from "#core/platform/schema/text-forms.ts";
+import type { Runtime } from "#core/runtime/runtime.ts";
+import { SetupRateLimit, SetupSender } from "#core/setup/rules/setup.ts";
+import { type Status, StatusSchema } from "#core/statuses/rules/status.ts";
+import { jsonBody, readChecked } from "#panel/server/http/checked-body.ts";
+import { noteChange, panelRoutes } from "#panel/server/panel-routes.ts";
+import { changeSettings } from "./channel-access.ts";
+import { RateLimitView } from "./companies.ts";
+
+const strict = { additionalProperties: false } as const;
+
+export const RateLimitInput = Type.Required(SetupRateLimit);
+const rateLimitChecker = compileSchema(RateLimitInput);
+
+export const SenderInput = Type.Object(SetupSender.properties, { ...strict, minProperties: 1 });
+/** Answers are checked in UTF-16 units: without the lengths of what was let in by code points. */
+const SenderView = Type.Record(Type.String(), Type.String());
+const senderChecker = compileSchema(SenderInput);
+
+export const EmailsInput = Type.Object(
+  {
+    managed: Type.Boolean({ description: "the service sends the channel's transactional mails" }),
+    from: Type.Union([mailSender, Type.Null()], {
+      description: "null = the service's own address",
+    }),
+  },
+  strict,
+);
+const Emails = Type.Object({ managed: Type.Boolean(), from: nullableText });
+const emailsChecker = compileSchema(EmailsInput);
+
+export const StatusNotificationsInput = Type.Object(
+  {
+    statuses: Type.Array(StatusSchema, {
+      maxItems: 100,
+      description: "whose recipients are notified by mail and text message",
+    }),
+  },
+  strict,
+);
+const StatusNotifications = Type.Object({ statuses: Type.Array(Type.String()) });
+const statusesChecker = compileSchema(StatusNotificationsInput);
+
+export function channelSettingsRoutes(runtime: Runtime) {
+  return panelRoutes(runtime, "channel-settings")
+    .put(
+      "/panel/api/channels/:channelCode/rate-limit",
+      async ({ params, request }) => {
+        const wanted = await readChecked(request, rateLimitChecker);
+        const { before } = await changeSettings(runtime, params.channelCode, () => wanted);
+        const { bucketSize, refillRate } = before;
+        noteChange(request, { bucketSize, refillRate }, wanted);
+        return wanted;
+      },
+      {
+        needs: { can: "channels:write", of: "channel" },
+        parse: "none",
+        response: RateLimitView,
+        detail: {
+          summary: "The channel's request budget (document 1, Limits)",
+          ...mayAnswer("CONFIGURATION_BUSY"),
+          requestBody: jsonBody(RateLimitInput, { bucketSize: 300, refillRate: 150 }),
+        },
+      },
+    )
+    .put(
+      "/panel/api/channels/:channelCode/sender",
+      async ({ params, request }) => {
+        const wanted = await readChecked(request, senderChecker);
+        const sender = JSON.stringify(wanted);
+        const { before } = await changeSettings(runtime, params.channelCode, () => ({ sender }));
+        noteChange(request, senderOf(before), wanted);
+        return wanted;
+      },
+      {
+        needs: { can: "shipping:write", of: "channel" },
+        parse: "none",
+        response: SenderView,
+        detail: {
+          summary: "The sender of labels, whose postal code is the origin of benchmarks",
+          ...mayAnswer("CONFIGURATION_BUSY"),
+          requestBody: jsonBody(SenderInput, {
+            ...{ businessName: "Acme S.p.A.", street: "Via Roma 1", city: "Milano" },
+            ...{ state: "MI", postcode: "20121", country: "IT" },
+          }),
+        },
+      },
+    )
+    .delete(
+      "/panel/api/channels/:channelCode/sender",
+      async ({ params, request, set }) => {
+        const { before } = await changeSettings(runtime, params.channelCode, (channel) => {
+          if (channel.sender !== "") return { sender: "" };
+          throw new Problem(404, "SENDER_NOT_FOUND", "The channel has no sender.");
+        });
+        noteChange(request, senderOf(before), null);
+        set.status = 204;
+      },
+      {
+        needs: { can: "shipping:write", of: "channel" },
+        detail: {
+          summary: "Remove the sender: labels then name the company, benchmarks its seat",
+          ...mayAnswer("SENDER_NOT_FOUND", "CONFIGURATION_BUSY"),
+          responses: { 204: { description: "removed" } },
+        },
+      },
+    )
+    .use(mailSettingsRoutes(runtime));
+}
+
+function mailSettingsRoutes(runtime: Runtime) {
+  return panelRoutes(runtime, "channel-mails")
+    .put(
+      "/panel/api/channels/:channelCode/emails",
+      async ({ params, request }) => {
+        const wanted = await readChecked(request, emailsChecker);
+        const { before, after } = await changeSettings(runtime, params.channelCode, (channel) =>
+          emailsWith(channel, wanted),
+        );
+        const senderIn = (channel: ChannelEntity) => {
+          const { managed = false, from = null } = emailsOf(channel);
+          return { managed, from };
+        };
+        noteChange(request, senderIn(before), senderIn(after));
+        return wanted;
+      },
+      {
+        needs: { can: "channels:write", of: "channel" },
+        parse: "none",
+        response: Emails,
+        detail: {
+          summary: "Whether the service sends the channel's mails, and in whose name",
+          ...mayAnswer("CONFIGURATION_BUSY"),
+          requestBody: jsonBody(EmailsInput, { managed: true, from: "shop@example.com" }),
+        },
+      },
+    )
+    .put(
+      "/panel/api/channels/:channelCode/status-notifications",
+      async ({ params, request }) => {
+        const { statuses } = await readChecked(request, statusesChecker);
+        const statusNotifications = [...new Set(statuses)];
+        const { before } = await changeSettings(runtime, params.channelCode, (channel) =>
+          emailsWith(channel, { statusNotifications }),
+        );
+        const known = emailsOf(before).statusNotifications ?? [];
+        noteChange(request, { statuses: known }, { statuses: statusNotifications });
+        return { statuses: statusNotifications };
+      },
+      {
+        needs: { can: "templates:write", of: "channel" },
+        parse: "none",
+        response: StatusNotifications,
+        detail: {
+          summary: "The statuses whose recipients are notified",
+          ...mayAnswer("CONFIGURATION_BUSY"),
+          requestBody: jsonBody(StatusNotificationsInput, {
+            statuses: ["OUT_FOR_DELIVERY", "DELIVERED"],
+          }),
+        },
+      },
+    );
+}
+
+interface StoredEmails {
+  readonly managed?: boolean;
+  readonly from?: string | null;
+  readonly statusNotifications?: readonly Status[];
+}
+
+function emailsOf({ emails }: ChannelEntity): StoredEmails {
+  return emails ? JSON.parse(emails) : {};
+}
+
+function emailsWith(channel: ChannelEntity, change: StoredEmails) {
+  return { emails: JSON.stringify({ ...emailsOf(channel), ...change }) };
+}
+
+function senderOf({ sender }: ChannelEntity): Static<typeof SenderInput> | null {
+  return sender ? JSON.parse(sender) : null;
+}

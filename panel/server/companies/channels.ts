@@ -1,0 +1,201 @@
+/** Channels of merchants: API keys (issue, revoke) and activation. */
+
+import { type Static, Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import type { Channel, Configuration } from "#core/configuration/store/configuration.ts";
+import { resetSandbox } from "#core/merchants/store/sandbox.ts";
+import { Problem } from "#core/platform/errors/problem.ts";
+import { mayAnswer } from "#core/platform/openapi/operation.ts";
+import { compileSchema } from "#core/platform/schema/compile-schema.ts";
+import { listFaults } from "#core/platform/schema/fault.ts";
+import { nullableText } from "#core/platform/schema/nullable.ts";
+import { entityCode } from "#core/platform/schema/text-forms.ts";
+import type { Runtime } from "#core/runtime/runtime.ts";
+import { SCOPES } from "#core/setup/rules/setup.ts";
+import type { Caller } from "#panel/server/caller.ts";
+import { jsonBody } from "#panel/server/http/checked-body.ts";
+import { queryOf, WHOLE_LIST, wholeList } from "#panel/server/http/list-page.ts";
+import { readOptionalJson } from "#panel/server/http/read-json.ts";
+import { isTheirs } from "#panel/server/owners.ts";
+import { noteChange, noteNoChange, panelRoutes } from "#panel/server/panel-routes.ts";
+import { settingsChannelOf } from "#panel/server/webhooks/webhook-access.ts";
+import { activateChannel, issueApiKey, type NewApiKey, revokeApiKey } from "./channel-access.ts";
+import { ApiKeyView, keyView } from "./companies.ts";
+
+const ScopeSchema = Type.Union(SCOPES.map((name) => Type.Literal(name)));
+
+const NewApiKeyBody = Type.Object(
+  {
+    code: Type.Optional(entityCode),
+    mode: Type.Optional(
+      Type.Union([Type.Literal("live"), Type.Literal("test")], {
+        description:
+          "test: for the channel's shadow, whose code ends with `:test`; default live, and test of the shadow itself",
+      }),
+    ),
+    companyWideRead: Type.Optional(Type.Boolean()),
+    scopes: Type.Optional(Type.Array(ScopeSchema, { description: "absent = all" })),
+  },
+  { additionalProperties: false },
+);
+const checker = compileSchema(NewApiKeyBody);
+
+export const IssuedApiKeyView = Type.Object({
+  id: Type.Integer(),
+  code: Type.String(),
+  mode: Type.Union([Type.Literal("live"), Type.Literal("test")]),
+  key: Type.String({ description: "shown this once" }),
+  companyWideRead: Type.Boolean(),
+  scopes: Type.Array(Type.String()),
+});
+
+export const ChannelView = Type.Object({
+  code: Type.String(),
+  name: Type.String(),
+  company: Type.String(),
+  active: Type.Boolean(),
+  apiKeys: Type.Array(ApiKeyView),
+});
+
+const Activation = Type.Object({ code: Type.String(), active: Type.Boolean() });
+
+export function channelRoutes(runtime: Runtime) {
+  return new Elysia({ name: "channel-routes" })
+    .use(apiKeyRoutes(runtime))
+    .use(ownChannelRoutes(runtime));
+}
+
+function ownChannelRoutes(runtime: Runtime) {
+  const { redis, live, log } = runtime;
+
+  async function activate(request: Request, code: string, active: boolean) {
+    const before = settingsChannelOf(await live.refresh(), code).active;
+    await activateChannel(runtime, code, active);
+    noteChange(request, { active: before }, { active });
+    log.info({ channel: code, active }, "channel activation changed");
+    return { code, active };
+  }
+
+  return panelRoutes(runtime, "channels")
+    .get(
+      "/panel/api/channels",
+      async ({ caller, query }) => wholeList(channelsOf(await live.refresh(), caller), query),
+      {
+        needs: { can: "channels:read", of: "caller" },
+        query: queryOf(WHOLE_LIST),
+        response: Type.Object({ items: Type.Array(ChannelView), nextCursor: nullableText }),
+        detail: { summary: "Channels and their API keys" },
+      },
+    )
+    .post(
+      "/panel/api/channels/:channelCode/activate",
+      ({ params, request }) => activate(request, params.channelCode, true),
+      {
+        needs: { can: "channels:write", of: "installation" },
+        response: Activation,
+        detail: {
+          summary: "Let the channel's keys and tokens work",
+          ...mayAnswer("CHANNEL_NOT_FOUND", "CONFIGURATION_BUSY"),
+        },
+      },
+    )
+    .post(
+      "/panel/api/channels/:channelCode/deactivate",
+      ({ params, request }) => activate(request, params.channelCode, false),
+      {
+        needs: { can: "channels:write", of: "installation" },
+        response: Activation,
+        detail: {
+          summary: "Answer 401 to the channel, at once",
+          ...mayAnswer("CHANNEL_NOT_FOUND", "CONFIGURATION_BUSY"),
+        },
+      },
+    )
+    .post(
+      "/panel/api/channels/:channelCode/sandbox/reset",
+      async ({ params, request }) => {
+        const channel = settingsChannelOf(await live.refresh(), params.channelCode);
+        const restored = await resetSandbox(redis, channel, live.now());
+        if (restored === 0) noteNoChange(request);
+        log.info({ channel: channel.code, restored }, "sandbox reset");
+        return { code: channel.code, restored };
+      },
+      {
+        needs: { can: "keys:write", of: "channel" },
+        response: Type.Object({
+          code: Type.String(),
+          restored: Type.Integer({ description: "entities that had been changed or deleted" }),
+        }),
+        detail: { summary: "Make the channel's sandbox entities what the setup file says" },
+      },
+    );
+}
+
+function apiKeyRoutes(runtime: Runtime) {
+  const { log } = runtime;
+  return panelRoutes(runtime, "api-keys")
+    .post(
+      "/panel/api/channels/:channelCode/api-keys",
+      async ({ params, request, set }) => {
+        const wanted = wantedKey(await readOptionalJson(request));
+        const issued = await issueApiKey(runtime, params.channelCode, wanted);
+        log.info({ channel: params.channelCode, id: issued.id }, "API key issued");
+        set.status = 201;
+        return { ...issued, scopes: [...issued.scopes] };
+      },
+      {
+        needs: { can: "keys:write", of: "channel" },
+        parse: "none",
+        response: { 201: IssuedApiKeyView },
+        detail: {
+          summary: "Issue an API key; the others keep working until they are revoked",
+          requestBody: {
+            ...jsonBody(NewApiKeyBody, {
+              mode: "test",
+              scopes: ["shipments:read", "shipments:write"],
+            }),
+            required: false,
+          },
+          ...mayAnswer("TOO_MANY_API_KEYS", "API_KEY_CODE_IN_USE", "CONFIGURATION_BUSY"),
+        },
+      },
+    )
+    .delete(
+      "/panel/api/api-keys/:id",
+      async ({ params, request }) => {
+        noteChange(request, await revokeApiKey(runtime, params.id), null);
+        log.info({ id: params.id }, "API key revoked");
+        return new Response(null, { status: 204 });
+      },
+      {
+        needs: { can: "keys:write", of: "apiKey" },
+        detail: {
+          summary: "Revoke an API key, at once on every process",
+          responses: { 204: { description: "revoked" } },
+          ...mayAnswer("CONFIGURATION_BUSY"),
+        },
+      },
+    );
+}
+
+/** @throws {Problem} 422 */
+function wantedKey(body: unknown): NewApiKey {
+  if (!checker.check(body)) {
+    const violations = listFaults(checker.errors(body));
+    throw new Problem(422, "INVALID_BODY", "The body is invalid.", { members: { violations } });
+  }
+  return { code: null, mode: null, companyWideRead: false, scopes: SCOPES, ...body };
+}
+
+function channelsOf(configuration: Configuration, caller: Caller): Static<typeof ChannelView>[] {
+  const keysOf = Map.groupBy(configuration.apiKeyById.values(), ({ channelId }) => channelId);
+  const companyOf = ({ companyId }: Channel) => configuration.companies.get(companyId)?.code ?? "";
+  const shown = [...configuration.channels.values()].filter((channel) =>
+    isTheirs(caller, { companyCode: companyOf(channel), courierCode: null }),
+  );
+  return shown.map((channel) => ({
+    ...{ code: channel.code, name: channel.name, active: channel.active },
+    company: companyOf(channel),
+    apiKeys: (keysOf.get(channel.id) ?? []).map((key) => keyView(key, channel)),
+  }));
+}

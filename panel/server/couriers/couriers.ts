@@ -1,0 +1,237 @@
+/** Onboarding of couriers: tokens, signing secrets, activation. */
+
+import { Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import { type NotedComparison, readComparisons } from "#core/configuration/store/comparisons.ts";
+import { allEntities, type CourierEntity } from "#core/configuration/store/entities.ts";
+import { mayAnswer } from "#core/platform/openapi/operation.ts";
+import { nullableText } from "#core/platform/schema/nullable.ts";
+import type { Runtime } from "#core/runtime/runtime.ts";
+import { catalogueOf } from "#core/statuses/store/remaps.ts";
+import type { Caller } from "#panel/server/caller.ts";
+import { queryOf, WHOLE_LIST, wholeList } from "#panel/server/http/list-page.ts";
+import { isTheirs } from "#panel/server/owners.ts";
+import { noteChange, panelRoutes } from "#panel/server/panel-routes.ts";
+import {
+  type AccessKind,
+  issueAccess,
+  revokeAccess,
+  setAccepting,
+  viewAccess,
+} from "./courier-access.ts";
+import { readCourier } from "./courier-of.ts";
+
+const Access = Type.Object({
+  id: Type.String(),
+  source: Type.Union([Type.Literal("setup"), Type.Literal("panel")]),
+  createdAt: Type.Union([Type.String({ description: "ISO 8601" }), Type.Null()]),
+});
+
+export const CourierView = Type.Object({
+  code: Type.String(),
+  name: Type.String(),
+  environment: Type.String(),
+  acceptingEvents: Type.Boolean(),
+  signatureRequired: Type.Boolean(),
+  oauth: Type.Boolean({ description: "whether it has an OAuth client" }),
+  mtls: Type.Boolean({ description: "whether it is bound to a client certificate" }),
+  tokens: Type.Array(Access, { description: "in force" }),
+  signingSecrets: Type.Array(Access, { description: "in force" }),
+  catalogueCodes: Type.Integer({ description: "codes of its catalogue" }),
+  comparison: Type.Union(
+    [
+      Type.Object({
+        at: Type.String({ description: "UTC" }),
+        lines: Type.Integer(),
+        same: Type.Integer({
+          description: "lines that were received as the other tracking has them",
+        }),
+      }),
+      Type.Null(),
+    ],
+    { description: "the last first-day comparison; null = none" },
+  ),
+});
+
+export const IssuedToken = Type.Object({
+  id: Type.String(),
+  token: Type.String({ description: "shown this once" }),
+});
+
+export const IssuedSecret = Type.Object({
+  id: Type.String(),
+  secret: Type.String({ description: "shown this once" }),
+});
+
+export const Activation = Type.Object({ code: Type.String(), acceptingEvents: Type.Boolean() });
+
+type Comparisons = ReadonlyMap<string, NotedComparison>;
+
+export function courierRoutes(runtime: Runtime) {
+  return new Elysia({ name: "courier-routes" })
+    .use(ownCourierRoutes(runtime))
+    .use(courierAccessRoutes(runtime));
+}
+
+/** Couriers, and whether their events are accepted. */
+function ownCourierRoutes(runtime: Runtime) {
+  const { redis, log, secrets } = runtime;
+
+  function viewOf(courier: CourierEntity, comparisons: Comparisons) {
+    const compared = comparisons.get(courier.code);
+    const { code, name, environment, acceptingEvents, signatureRequired } = courier;
+    return {
+      ...{ code, name, environment, acceptingEvents, signatureRequired },
+      oauth: Boolean(courier.oauth),
+      mtls: Boolean(courier.mtls),
+      tokens: viewAccess(secrets.vault, courier, "tokens"),
+      signingSecrets: viewAccess(secrets.vault, courier, "signing-secrets"),
+      catalogueCodes: catalogueOf(courier).length,
+      comparison: compared
+        ? {
+            at: new Date(compared.atMs).toISOString(),
+            lines: compared.lines,
+            same: compared.same,
+          }
+        : null,
+    };
+  }
+
+  async function couriersOf(caller: Caller): Promise<CourierEntity[]> {
+    const all = await allEntities(redis, "courier");
+    return all.filter(({ code }) => isTheirs(caller, { companyCode: null, courierCode: code }));
+  }
+
+  async function activate(request: Request, code: string, acceptingEvents: boolean) {
+    const before = (await readCourier(redis, code)).acceptingEvents;
+    await setAccepting(runtime, code, acceptingEvents);
+    noteChange(request, { acceptingEvents: before }, { acceptingEvents });
+    log.info({ courier: code, acceptingEvents }, "activation changed");
+    return { code, acceptingEvents };
+  }
+
+  return panelRoutes(runtime, "couriers")
+    .get(
+      "/panel/api/couriers",
+      async ({ caller, query }) => {
+        const comparisons = await readComparisons(redis);
+        const { items, nextCursor } = wholeList(await couriersOf(caller), query);
+        return { items: items.map((one) => viewOf(one, comparisons)), nextCursor };
+      },
+      {
+        needs: { can: "couriers:read", of: "caller" },
+        query: queryOf(WHOLE_LIST),
+        response: Type.Object({ items: Type.Array(CourierView), nextCursor: nullableText }),
+        detail: { summary: "Couriers, and which of their tokens and secrets are in force" },
+      },
+    )
+    .get(
+      "/panel/api/couriers/:code",
+      async ({ params }) =>
+        viewOf(await readCourier(redis, params.code), await readComparisons(redis)),
+      {
+        needs: { can: "couriers:read", of: "courier" },
+        response: CourierView,
+        detail: { summary: "One courier" },
+      },
+    )
+    .post(
+      "/panel/api/couriers/:code/activate",
+      ({ params, request }) => activate(request, params.code, true),
+      {
+        needs: { can: "couriers:write", of: "installation" },
+        response: Activation,
+        detail: {
+          summary: "Accept events of the courier",
+          ...mayAnswer("COURIER_NOT_FOUND", "CONFIGURATION_BUSY"),
+        },
+      },
+    )
+    .post(
+      "/panel/api/couriers/:code/deactivate",
+      ({ params, request }) => activate(request, params.code, false),
+      {
+        needs: { can: "couriers:write", of: "installation" },
+        response: Activation,
+        detail: {
+          summary: "Answer 404 to events of the courier",
+          ...mayAnswer("COURIER_NOT_FOUND", "CONFIGURATION_BUSY"),
+        },
+      },
+    );
+}
+
+/** Tokens and signing secrets. */
+function courierAccessRoutes(runtime: Runtime) {
+  const { log } = runtime;
+
+  async function issue(code: string, kind: AccessKind) {
+    const { id, text } = await issueAccess(runtime, code, kind);
+    log.info({ courier: code, kind, id }, "access issued");
+    return { id, text };
+  }
+
+  async function revoke(code: string, kind: AccessKind, id: string): Promise<Response> {
+    await revokeAccess(runtime, code, kind, id);
+    log.info({ courier: code, kind, id }, "access revoked");
+    return new Response(null, { status: 204 });
+  }
+
+  return panelRoutes(runtime, "courier-access")
+    .post(
+      "/panel/api/couriers/:code/tokens",
+      async ({ params, set }) => {
+        const { id, text } = await issue(params.code, "tokens");
+        set.status = 201;
+        return { id, token: text };
+      },
+      {
+        needs: { can: "courier-access:write", of: "courier" },
+        response: { 201: IssuedToken },
+        detail: {
+          summary: "Issue a token; the others keep working until they are revoked",
+          ...mayAnswer("TOO_MANY_ISSUED", "CONFIGURATION_BUSY"),
+        },
+      },
+    )
+    .delete(
+      "/panel/api/couriers/:code/tokens/:id",
+      ({ params }) => revoke(params.code, "tokens", params.id),
+      {
+        needs: { can: "courier-access:write", of: "courier" },
+        detail: {
+          summary: "Revoke a token, at once on every process",
+          responses: { 204: { description: "revoked" } },
+          ...mayAnswer("ACCESS_NOT_FOUND", "CONFIGURATION_BUSY"),
+        },
+      },
+    )
+    .post(
+      "/panel/api/couriers/:code/signing-secrets",
+      async ({ params, set }) => {
+        const { id, text } = await issue(params.code, "signing-secrets");
+        set.status = 201;
+        return { id, secret: text };
+      },
+      {
+        needs: { can: "courier-access:write", of: "courier" },
+        response: { 201: IssuedSecret },
+        detail: {
+          summary: "Issue a signing secret; the others keep verifying",
+          ...mayAnswer("TOO_MANY_ISSUED", "CONFIGURATION_BUSY"),
+        },
+      },
+    )
+    .delete(
+      "/panel/api/couriers/:code/signing-secrets/:id",
+      ({ params }) => revoke(params.code, "signing-secrets", params.id),
+      {
+        needs: { can: "courier-access:write", of: "courier" },
+        detail: {
+          summary: "Revoke a signing secret",
+          responses: { 204: { description: "revoked" } },
+          ...mayAnswer("ACCESS_NOT_FOUND", "CONFIGURATION_BUSY"),
+        },
+      },
+    );
+}

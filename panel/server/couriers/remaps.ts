@@ -1,0 +1,122 @@
+/** Remaps: versions of a courier's mapping, and the work that folds shipments again. */
+import { type Static, Type } from "@sinclair/typebox";
+import { mayAnswer } from "#core/platform/openapi/operation.ts";
+import { nullableText } from "#core/platform/schema/nullable.ts";
+import type { Runtime } from "#core/runtime/runtime.ts";
+import { SetupCatalogueEntry } from "#core/setup/rules/setup.ts";
+import type { CatalogueEntry } from "#core/statuses/rules/map-status.ts";
+import { countRemaps, listRemaps, type Remap, readRemap } from "#core/statuses/store/remaps.ts";
+import {
+  cursorBehind,
+  LONG_PAGE,
+  offsetPageOf,
+  offsetQuery,
+} from "#panel/server/http/list-page.ts";
+import { notFound } from "#panel/server/not-found.ts";
+import { noteNoChange, panelRoutes } from "#panel/server/panel-routes.ts";
+import { courierOf } from "./courier-of.ts";
+import { revertRemap } from "./map-code.ts";
+
+/** Of a remap in a list: an upload may change thousands. */
+const ENTRIES_SHOWN = 20;
+
+const instant = Type.String({ description: "ISO 8601" });
+const entryOrNone = Type.Union([Type.Unsafe<CatalogueEntry>(SetupCatalogueEntry), Type.Null()]);
+
+export const RemapView = Type.Object({
+  id: Type.String(),
+  courier: Type.String(),
+  by: Type.String({ description: "operator or setup file" }),
+  createdAt: instant,
+  reverts: Type.Union([Type.String(), Type.Null()]),
+  state: Type.String({ description: "announced, running, done" }),
+  finishedAt: Type.Union([instant, Type.Null()]),
+  progress: Type.Object({
+    examined: Type.Integer({ description: "shipments looked at" }),
+    shipments: Type.Integer({ description: "shipments mapped again" }),
+    events: Type.Integer({ description: "events mapped again" }),
+    statesChanged: Type.Integer({ description: "shipments whose current status changed by it" }),
+  }),
+  codes: Type.Integer({ description: "codes that it changes" }),
+  entries: Type.Array(
+    Type.Object({ code: Type.String(), before: entryOrNone, after: entryOrNone }),
+    { description: `the codes; in lists and answers to uploads the first ${ENTRIES_SHOWN}` },
+  ),
+});
+export type RemapView = Static<typeof RemapView>;
+
+export function remapRoutes(runtime: Runtime) {
+  const { redis, live } = runtime;
+  return panelRoutes(runtime, "remaps")
+    .get(
+      "/panel/api/couriers/:code/remaps",
+      async ({ params, query }) => {
+        const page = offsetPageOf(query, LONG_PAGE);
+        const { code } = courierOf(await live.refresh(), params.code);
+        const [remaps, total] = await Promise.all([
+          listRemaps(redis, code, page.offset, page.limit),
+          countRemaps(redis, code),
+        ]);
+        return { items: remaps.map(shortViewOf), nextCursor: cursorBehind(page, total) };
+      },
+      {
+        needs: { can: "couriers:read", of: "courier" },
+        query: offsetQuery(LONG_PAGE),
+        response: Type.Object({ items: Type.Array(RemapView), nextCursor: nullableText }),
+        detail: { summary: "Versions of a courier's mapping, the newest first" },
+      },
+    )
+    .get(
+      "/panel/api/remaps/:id",
+      async ({ params }) => {
+        const remap = await readRemap(redis, params.id);
+        if (!remap) throw notFound("remap");
+        return viewOf(remap);
+      },
+      {
+        needs: { can: "couriers:read", of: "remap" },
+        response: RemapView,
+        detail: { summary: "A change of a mapping and how far its work is" },
+      },
+    )
+    .post(
+      "/panel/api/remaps/:id/revert",
+      async ({ params, request }) => {
+        const nowMs = live.now();
+        const remap = await revertRemap(redis, params.id, nowMs);
+        // It was reverted before.
+        if (remap.createdAtMs !== nowMs) noteNoChange(request);
+        return viewOf(remap);
+      },
+      {
+        needs: { can: "catalogue:write", of: "installation" },
+        response: RemapView,
+        detail: {
+          summary: "Map the codes of a remap as before it",
+          ...mayAnswer("REMAP_NOT_FOUND", "REMAP_SUPERSEDED", "CONFIGURATION_BUSY"),
+        },
+      },
+    );
+}
+
+export function viewOf(remap: Remap): RemapView {
+  const { id, courier, by, createdAtMs, reverts, state, finishedAtMs, progress, entries } = remap;
+  const { examined, shipments, events, statesChanged } = progress;
+  return {
+    ...{ id, courier, by, reverts, state },
+    createdAt: isoOf(createdAtMs),
+    finishedAt: finishedAtMs === null ? null : isoOf(finishedAtMs),
+    progress: { examined, shipments, events, statesChanged },
+    codes: entries.length,
+    entries: [...entries],
+  };
+}
+
+export function shortViewOf(remap: Remap): RemapView {
+  const view = viewOf(remap);
+  return { ...view, entries: view.entries.slice(0, ENTRIES_SHOWN) };
+}
+
+function isoOf(ms: number): string {
+  return new Date(ms).toISOString();
+}

@@ -1,0 +1,28 @@
+/** Reads the JSON body of a panel call after its caller was authenticated: no route lets the framework read one earlier. */
+
+import { Problem } from "#core/platform/errors/problem.ts";
+import { readJsonBody } from "#core/platform/http/body/read-json.ts";
+import { illFormedText } from "#core/platform/schema/ill-formed-text.ts";
+
+/** The largest is a statement of 20,000 characters, each of them an escape, or a mapping with its 50 rules. */
+export const PANEL_BODY_BYTES = 256 * 1024;
+/** An import of orders: no call of the panel takes more. */
+export const ORDERS_BODY_BYTES = 32 * 1024 * 1024;
+
+/** The body of a call that may be made without one: it then has no members. */
+export async function readOptionalJson(request: Request): Promise<unknown> {
+  const body = await readJson(request);
+  return body === undefined ? {} : body;
+}
+
+/**
+ * @returns undefined for a request without a body
+ * @throws {Problem} 400 invalid UTF-8 or not strict JSON; 408, 413; 422 text that is not valid Unicode
+ */
+export async function readJson(request: Request, limitBytes = PANEL_BODY_BYTES): Promise<unknown> {
+  const parsed = await readJsonBody(request, limitBytes);
+  if (parsed === null) return undefined;
+  const violations = parsed.hasSurrogateEscapes ? illFormedText(parsed.value) : [];
+  if (violations.length === 0) return parsed.value;
+  throw new Problem(422, "INVALID_BODY", "The body is invalid.", { members: { violations } });
+}

@@ -1,0 +1,50 @@
+/** `POST /panel/api/clock`: moves the test clock of all processes forward (`TEST_CLOCK=1`). */
+
+import { Type } from "@sinclair/typebox";
+import { advanceClock } from "#core/configuration/store/live.ts";
+import { Problem } from "#core/platform/errors/problem.ts";
+import { mayAnswer } from "#core/platform/openapi/operation.ts";
+import { compileSchema } from "#core/platform/schema/compile-schema.ts";
+import { listFaults } from "#core/platform/schema/fault.ts";
+import type { Runtime } from "#core/runtime/runtime.ts";
+import { jsonBody } from "#panel/server/http/checked-body.ts";
+import { readJson } from "#panel/server/http/read-json.ts";
+import { panelRoutes } from "#panel/server/panel-routes.ts";
+
+/** Ten years a call: enough for every expiry, and far from the end of dates. */
+const MAX_ADVANCE_SECONDS = 315_360_000;
+
+export const ClockAdvance = Type.Object({
+  advanceSeconds: Type.Integer({ minimum: 0, maximum: MAX_ADVANCE_SECONDS }),
+});
+const checker = compileSchema(ClockAdvance);
+
+export function clockRoute(runtime: Runtime) {
+  const { redis, live, config } = runtime;
+  return panelRoutes(runtime, "clock").post(
+    "/panel/api/clock",
+    async ({ request }) => {
+      if (!config.testClock) {
+        throw new Problem(409, "TEST_CLOCK_OFF", "The clock moves only with TEST_CLOCK=1.");
+      }
+      const body = await readJson(request);
+      if (!checker.check(body)) {
+        const violations = listFaults(checker.errors(body));
+        throw new Problem(422, "INVALID_BODY", "The body is invalid.", { members: { violations } });
+      }
+      await advanceClock(redis, body.advanceSeconds);
+      await live.refresh();
+      return { now: new Date(live.now()).toISOString() };
+    },
+    {
+      needs: { can: "clock:write", of: "installation" },
+      parse: "none",
+      response: Type.Object({ now: Type.String({ description: "service clock, ISO 8601" }) }),
+      detail: {
+        summary: "Move the test clock forward",
+        ...mayAnswer("TEST_CLOCK_OFF"),
+        requestBody: jsonBody(ClockAdvance, { advanceSeconds: 60 }),
+      },
+    },
+  );
+}

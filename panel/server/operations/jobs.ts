@@ -1,0 +1,96 @@
+/** `GET /panel/api/jobs`: imports, those under way and those that have ended. */
+import { Type } from "@sinclair/typebox";
+import {
+  type ImportJob,
+  type LatestJob,
+  listLatestJobs,
+  readJob,
+} from "#core/merchants/store/jobs/import-jobs.ts";
+import { companyPartition } from "#core/platform/redis/keys.ts";
+import { nullableText as text } from "#core/platform/schema/nullable.ts";
+import type { Runtime } from "#core/runtime/runtime.ts";
+import { listPageOf, listQuery, pageAfter } from "#panel/server/http/list-page.ts";
+import { isTheirs } from "#panel/server/owners.ts";
+import { panelRoutes } from "#panel/server/panel-routes.ts";
+
+/** Past every time in milliseconds that a clock shows; what is left of it sorts the newest first. */
+const END_OF_TIME_MS = 1e16;
+
+const Jobs = Type.Object({
+  items: Type.Array(
+    Type.Object({
+      jobId: Type.String(),
+      companyCode: Type.String(),
+      channelCode: Type.String(),
+      state: Type.Union([
+        Type.Literal("processing"),
+        Type.Literal("completed"),
+        Type.Literal("failed"),
+      ]),
+      totalItems: Type.Integer(),
+      processedItems: Type.Integer(),
+      failedItems: Type.Integer({ description: "of those processed" }),
+      error: Type.Union([Type.String(), Type.Null()], { description: "why the whole job failed" }),
+      createdAt: Type.String({ description: "ISO 8601" }),
+      completedAt: Type.Union([Type.String(), Type.Null()], { description: "ISO 8601" }),
+    }),
+    { description: "the newest first, those of the last 30 days" },
+  ),
+  nextCursor: text,
+});
+
+export function jobsRoute(runtime: Runtime) {
+  const { redis, live } = runtime;
+  return panelRoutes(runtime, "jobs").get(
+    "/panel/api/jobs",
+    async ({ caller, query }) => {
+      const { after, limit } = listPageOf(query);
+      const { channels, companies } = await live.refresh();
+      const codeOf = (companyId: number) => companies.get(companyId)?.code ?? "";
+      const theirs = new Map(
+        [...channels.values()]
+          .filter(({ companyId }) =>
+            isTheirs(caller, { companyCode: codeOf(companyId), courierCode: null }),
+          )
+          .map((channel) => [channel.id, channel]),
+      );
+      const partitions = new Set(
+        [...theirs.values()].map(({ companyId }) => companyPartition(companyId)),
+      );
+      const all = await listLatestJobs(redis, [...partitions]);
+      const own = all.filter(({ channelId }) => theirs.has(channelId));
+      const page = pageAfter(own, keyOf, after, limit);
+      const nowMs = live.now();
+      const jobs = await Promise.all(
+        page.items.map(({ partition, jobId }) => readJob(redis, partition, jobId, nowMs)),
+      );
+      const items = jobs
+        .filter((job) => job !== null)
+        .map((job) => ({
+          ...viewOf(job),
+          companyCode: codeOf(job.companyId),
+          channelCode: theirs.get(job.channelId)?.code ?? "",
+        }));
+      return { items, nextCursor: page.nextCursor };
+    },
+    {
+      needs: { can: "jobs:read", of: "caller" },
+      query: listQuery,
+      response: Jobs,
+      detail: { summary: "Imports, under way and ended, the newest first" },
+    },
+  );
+}
+
+function keyOf({ createdAtMs, jobId }: LatestJob): string {
+  return `${String(END_OF_TIME_MS - createdAtMs).padStart(17, "0")} ${jobId}`;
+}
+
+function viewOf(job: ImportJob) {
+  const { jobId, status, totalItems, processedItems, failedItems, error } = job;
+  return {
+    ...{ jobId, state: status, totalItems, processedItems, failedItems, error },
+    createdAt: new Date(job.createdAtMs).toISOString(),
+    completedAt: job.completedAtMs === null ? null : new Date(job.completedAtMs).toISOString(),
+  };
+}

@@ -1,0 +1,135 @@
+/**
+ * Routes of the panel. Each says with `needs` which capability it takes and whose the thing is that it names; a route without
+ * is refused at the start. The check comes before anything else of the request is read, and every change is written to the
+ * audit log.
+ */
+import { Elysia } from "elysia";
+import { masked } from "#core/accounts/rules/masked.ts";
+import { hasAuditRoom, writeAudit } from "#core/accounts/store/audit-log.ts";
+import { waitAs } from "#core/configuration/store/setup-lock.ts";
+import { Problem } from "#core/platform/errors/problem.ts";
+import { declared, type Needs, needed, takesKey } from "#core/platform/http/access.ts";
+import { refuseTooMany } from "#panel/server/http/call-rate.ts";
+import { answeredBefore, keepAnswer } from "#panel/server/http/idempotency.ts";
+import { linkOf } from "#panel/server/http/list-page.ts";
+import { PANEL_BODY_BYTES } from "#panel/server/http/read-json.ts";
+import { authenticate, type Caller, type PanelDeps, READING, tenantOf } from "./caller.ts";
+import { notFoundCodes } from "./not-found.ts";
+import { refuseOthers } from "./owners.ts";
+
+/** What a handler tells of its change; without it the answer is what there is after, and nothing before. */
+interface Change {
+  readonly before: unknown;
+  readonly after: unknown;
+}
+
+const callers = new WeakMap<Request, Caller>();
+const changes = new WeakMap<Request, Change | "none">();
+
+/** For the audit log: what the call has changed. Secrets are masked. What is equal is no change. */
+export function noteChange(request: Request, before: unknown, after: unknown): void {
+  changes.set(request, { before, after });
+}
+
+/** For the audit log: the call has changed nothing, such as a preview. */
+export function noteNoChange(request: Request): void {
+  changes.set(request, "none");
+}
+
+/** A plugin whose routes answer those who may call them: 401, 403, 404 for what is somebody else's, 429. */
+export function panelRoutes(deps: PanelDeps, name: string) {
+  return new Elysia({ name, detail: declared("panel") }).macro({
+    needs: (needs: Needs) => ({
+      detail: needed(needs, notFoundCodes(needs.of)),
+      transform: async ({ request, server, path, params, set }) => {
+        // Answers hold secrets that are shown once, and personal data.
+        set.headers["cache-control"] = "no-store";
+        const caller = await admit(deps, needs, { request, server, params });
+        await refuseUnlogged(deps, caller, request.method);
+        if (caller.kind !== "operator") waitAs(tenantOf(caller));
+        callers.set(request, caller);
+        deps.log.debug({ method: request.method, path }, "panel call");
+      },
+      resolve: ({ request }) => ({ caller: callerOf(request) }),
+      beforeHandle: async ({ request, set }) => {
+        if (!takesKey(request.method, needs)) return;
+        const { bodyBytes = PANEL_BODY_BYTES } = needs;
+        const answer = await answeredBefore(deps, request, callerOf(request), set, bodyBytes);
+        if (answer === null) return;
+        noteNoChange(request);
+        // A `never`, so that the types of the routes' answers stay those of their handlers.
+        return answer as never;
+      },
+      afterHandle: async ({ request, set, route, path, responseValue }) => {
+        const link = linkOf(request, responseValue);
+        if (link !== null) set.headers["link"] = link;
+        await keepAnswer(deps, request, set, responseValue);
+        await audit(deps, request, { route, path, answer: responseValue });
+      },
+    }),
+  });
+}
+
+interface Call {
+  readonly request: Request;
+  readonly server: Bun.Server<unknown> | null;
+  readonly params: unknown;
+}
+
+/** @throws {Problem} 401, 403, 404, 429 */
+async function admit(deps: PanelDeps, needs: Needs, call: Call): Promise<Caller> {
+  const caller = await authenticate(deps, call.request, call.server);
+  await refuseTooMany(deps, caller, call.request.method);
+  if (!caller.capabilities.includes(needs.can)) throw forbidden();
+  if (caller.kind === "operator") return caller;
+  if (needs.of === "installation") throw forbidden();
+  const params = (call.params ?? {}) as Readonly<Record<string, string>>;
+  if (needs.of !== "caller") await refuseOthers(deps, caller, needs.of, params);
+  return caller;
+}
+
+/**
+ * A change that is made is written down, so none is made while it cannot be.
+ * @throws {Problem} 503
+ */
+async function refuseUnlogged({ redis }: PanelDeps, caller: Caller, method: string): Promise<void> {
+  if (READING.has(method) || (await hasAuditRoom(redis, tenantOf(caller)))) return;
+  const detail = "The audit log has no room for another change until ClickHouse takes its entries.";
+  throw new Problem(503, "AUDIT_LOG_FULL", detail, { headers: { "retry-after": "60" } });
+}
+
+export function forbidden(detail = "Your role does not include this."): Problem {
+  return new Problem(403, "FORBIDDEN", detail);
+}
+
+/** Who has been admitted. */
+function callerOf(request: Request): Caller {
+  const caller = callers.get(request);
+  if (!caller) throw new Error("a route of the panel has not admitted its caller");
+  return caller;
+}
+
+interface Answered {
+  readonly route: string;
+  readonly path: string;
+  readonly answer: unknown;
+}
+
+async function audit(deps: PanelDeps, request: Request, answered: Answered): Promise<void> {
+  const change = changes.get(request);
+  if (READING.has(request.method) || change === "none") return;
+  if (change && Bun.deepEquals(change.before, change.after)) return;
+  const { route, path, answer } = answered;
+  const isText = answer === undefined || answer instanceof Response;
+  const { before, after } = change ?? { before: null, after: isText ? null : answer };
+  const caller = callerOf(request);
+  const { account, actor } = caller;
+  const short = (text: string) => text.replace(/^\/panel\/api/, "");
+  const action = `${request.method} ${short(route)}`;
+  const target = decodeURI(short(path));
+  deps.log.info({ actor: account?.id ?? actor, action, target }, "changed in the panel");
+  await writeAudit(deps.redis, {
+    ...{ tenant: tenantOf(caller), atMs: deps.live.now(), actor, action, target },
+    ...{ before: masked(before), after: masked(after) },
+  });
+}

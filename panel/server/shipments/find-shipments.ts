@@ -1,0 +1,179 @@
+/** One search box for shipments: the kind of its text is known by what it finds, within the channels that its caller sees. */
+import type { Insights } from "#analytics/insights.ts";
+import { readShipmentsAnywhere } from "#core/archive/store/archive.ts";
+import type { Channel, Configuration } from "#core/configuration/store/configuration.ts";
+import { OUTCOMES_KEPT_DAYS } from "#core/events/store/event-outcomes.ts";
+import { resolveReferences } from "#core/events/store/references.ts";
+import { factKeyOf } from "#core/events/store/seen.ts";
+import { Problem } from "#core/platform/errors/problem.ts";
+import { companyPartition, trackingReference } from "#core/platform/redis/keys.ts";
+import { idOf } from "#core/platform/schema/path-id.ts";
+import { NO_ARCHIVE, searchBoth } from "#core/search/store/archive-search.ts";
+import type { ShipmentQuery } from "#core/search/store/shipment-query.ts";
+import type { StoredShipment } from "#core/shipments/store/shipments.ts";
+import type { Status } from "#core/statuses/rules/status.ts";
+import { deliveryIdOf, readDeliveries } from "#core/webhooks/store/deliveries/deliveries.ts";
+import type { PanelDeps } from "#panel/server/caller.ts";
+
+/** Shipments that one text finds; of an order with more, the first ones. */
+const FOUND_LIMIT = 200;
+const KEPT_MS = OUTCOMES_KEPT_DAYS * 86_400_000;
+const DELIVERY_ID = /^dlv_[0-9a-f]{34}$/;
+const WEBHOOK_EVENT_ID = /^evt_[0-9a-f]{32}$/;
+
+/** What the text turned out to be. A number may be several of the first three, so that all of them count. */
+const VALUES = ["trackingNumber", "reference", "id"] as const;
+/** The first of them that finds something counts, where none of the others does. */
+const REPORTS = ["deliveryId", "eventId", "messageId"] as const;
+export const MATCHES = [...VALUES, ...REPORTS] as const;
+export type Match = (typeof MATCHES)[number];
+
+interface Asked {
+  readonly text: string;
+  readonly channels: readonly Channel[];
+  readonly configuration: Configuration;
+}
+
+export interface Found {
+  readonly matched: Match | null;
+  readonly shipments: readonly StoredShipment[];
+}
+
+/** Of all channels given, whosever they are: an operator searches across companies by exact text only. */
+export async function findShipments(
+  deps: PanelDeps,
+  insights: Insights | undefined,
+  asked: Asked,
+): Promise<Found> {
+  const finders: Readonly<Record<Match, () => Promise<readonly number[]>>> = {
+    id: async () => [idOf(asked.text)].filter((id) => id > 0),
+    trackingNumber: async () => [
+      ...(await byValue(deps, asked, { trackingNumber: asked.text, exact: {} })),
+      ...(await byNumber(deps, asked)),
+    ],
+    reference: () =>
+      byValue(deps, asked, { trackingNumber: null, exact: { orderReference: asked.text } }),
+    eventId: () =>
+      WEBHOOK_EVENT_ID.test(asked.text)
+        ? byDeliveries(deps, deliveriesOfEvent(asked))
+        : byEvent(deps, insights, asked, "eventId"),
+    messageId: () => byEvent(deps, insights, asked, "messageId"),
+    deliveryId: async () => (DELIVERY_ID.test(asked.text) ? byDeliveries(deps, [asked.text]) : []),
+  };
+  const { redis, archive = NO_ARCHIVE } = deps;
+  const channelIds = asked.channels.map(({ id }) => id);
+  const find = async (matched: Match): Promise<Found> => {
+    const ids = [...new Set(await finders[matched]())].slice(0, FOUND_LIMIT);
+    return { matched, shipments: await readShipmentsAnywhere(redis, archive, ids, channelIds) };
+  };
+  const found = (await Promise.all(VALUES.map(find))).filter(isFound);
+  for (const kind of REPORTS)
+    if (found.length === 0) found.push(...[await find(kind)].filter(isFound));
+  const byId = new Map(found.flatMap((one) => one.shipments.map((own) => [own.record.id, own])));
+  return { matched: found[0]?.matched ?? null, shipments: [...byId.values()] };
+}
+
+const isFound = ({ shipments }: Found) => shipments.length > 0;
+
+const ANY = { shipFrom: null, shipTo: null, statuses: null, updatedFrom: null } as const;
+const NEWEST = { by: "id", descending: true } as const;
+
+type Value = Pick<ShipmentQuery, "trackingNumber" | "exact">;
+
+async function byValue(
+  { redis, archive = NO_ARCHIVE }: PanelDeps,
+  { channels }: Asked,
+  value: Value,
+): Promise<number[]> {
+  const companies = Map.groupBy(channels, ({ companyId }) => companyId);
+  const pages = await Promise.all(
+    [...companies].map(([companyId, own]) => {
+      const query = { ...ANY, ...value, companyId, channelIds: own.map(({ id }) => id) };
+      const head = { order: NEWEST, offset: 0, limit: FOUND_LIMIT };
+      return searchBoth(redis, archive, { ...query, ...head });
+    }),
+  );
+  return pages.flatMap(({ hits }) => hits.map(({ id }) => id));
+}
+
+/** Those that events of a courier find by the number, however it is typed; by one of a parcel too. */
+async function byNumber(
+  { redis }: PanelDeps,
+  { text, channels, configuration }: Asked,
+): Promise<number[]> {
+  const couriers = [...configuration.couriers.keys()];
+  const references = couriers.map((courier) => trackingReference(courier, text));
+  const ids = new Set(channels.map(({ id }) => id));
+  const candidates = await resolveReferences(redis, references);
+  return references
+    .flatMap(({ key }) => candidates.get(key) ?? [])
+    .filter(({ channelId }) => ids.has(channelId))
+    .map(({ shipmentId }) => shipmentId);
+}
+
+/** The webhook event of one change: its deliveries to the endpoints of the channels. */
+function deliveriesOfEvent({ text, channels }: Asked): string[] {
+  return channels.flatMap(({ companyId, endpoints }) =>
+    endpoints.map(({ id }) => deliveryIdOf(companyPartition(companyId), id, text)),
+  );
+}
+
+async function byDeliveries({ redis, live }: PanelDeps, ids: readonly string[]): Promise<number[]> {
+  const deliveries = await readDeliveries(redis, ids, live.now());
+  return deliveries.map(({ shipmentId }) => shipmentId);
+}
+
+/** A courier's event or message of the last days. Nothing is found while the analytics cannot be asked. */
+async function byEvent(
+  { live }: PanelDeps,
+  insights: Insights | undefined,
+  { text, configuration }: Asked,
+  kind: "eventId" | "messageId",
+): Promise<number[]> {
+  if (!insights) return [];
+  const common = {
+    ...{ since: live.now() - KEPT_MS, limit: FOUND_LIMIT },
+    ...{ afterMs: -1, afterMessageIndex: -1, afterMessage: "" },
+  };
+  const found: number[] = [];
+  for (const courier of configuration.couriers.keys()) {
+    const key =
+      kind === "eventId"
+        ? { factKey: factKeyOf(courier, text), messageId: "" }
+        : { factKey: "", messageId: text };
+    const rows = await insights.accepted({ ...common, ...key, courier }).catch(unavailable);
+    if (rows === null) return found;
+    found.push(...rows.flatMap(({ shipmentIds }) => shipmentIds));
+  }
+  return found;
+}
+
+function unavailable(error: unknown): null {
+  if (error instanceof Problem && error.status === 503) return null;
+  throw error;
+}
+
+export interface ListAsk {
+  readonly channels: readonly Channel[];
+  readonly statuses: readonly Status[] | null;
+  readonly offset: number;
+  readonly limit: number;
+}
+
+/** Shipments of one company's channels, those that changed last first. */
+export async function listShipments(
+  { redis, archive = NO_ARCHIVE }: PanelDeps,
+  { channels, statuses, offset, limit }: ListAsk,
+): Promise<{ readonly total: number; readonly shipments: StoredShipment[] }> {
+  const [first] = channels;
+  if (!first) return { total: 0, shipments: [] };
+  const channelIds = channels.map(({ id }) => id);
+  const { total, hits } = await searchBoth(redis, archive, {
+    ...{ ...ANY, trackingNumber: null, exact: {}, statuses, offset, limit },
+    companyId: first.companyId,
+    channelIds,
+    order: { by: "upd", descending: true },
+  });
+  const ids = hits.map(({ id }) => id);
+  return { total, shipments: await readShipmentsAnywhere(redis, archive, ids, channelIds) };
+}

@@ -1,0 +1,62 @@
+/** What receivers need and may read without a token: the addresses we call from, the payload's schema, AsyncAPI. */
+
+import { readFileSync } from "node:fs";
+import { type TSchema, Type } from "@sinclair/typebox";
+import { publicRoutes } from "#core/platform/http/access.ts";
+import { PUBLIC_CACHE, pageResponse } from "#core/platform/http/reference-page.ts";
+import { jsonValue } from "#core/platform/schema/json-value.ts";
+import type { Runtime } from "#core/runtime/runtime.ts";
+import { WebhookPayload } from "#core/webhooks/rules/webhook-schema.ts";
+import { webhookAsyncapi } from "./webhook-asyncapi.ts";
+import { webhookReference } from "./webhook-reference.ts";
+
+const SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema";
+
+const VECTOR = new URL("../../../docs/vectors/webhook-signature.json", import.meta.url);
+
+export function webhookKitRoutes({ config }: Runtime) {
+  const page = webhookReference();
+  const vector = readFileSync(VECTOR, "utf8");
+  return publicRoutes("webhook kit")
+    .get("/ips.txt", () => new Response(addressList(config.outboundIps), { headers: PLAIN }), {
+      detail: {
+        summary: "Addresses that outgoing calls leave from, one per line",
+        responses: answer("text/plain", Type.String()),
+      },
+    })
+    .get("/webhooks/payload.schema.json", () => ({ $schema: SCHEMA_DIALECT, ...WebhookPayload }), {
+      detail: {
+        summary: "JSON Schema of the webhook payload",
+        responses: answer("application/json", ANYTHING),
+      },
+    })
+    .get("/webhooks/docs", () => pageResponse(page))
+    .get("/webhooks/vector.json", () => new Response(vector, { headers: JSON_HEADERS }), {
+      detail: {
+        summary: "A body, two secrets and a signature, to test a receiver with",
+        responses: answer("application/json", ANYTHING),
+      },
+    })
+    .get("/webhooks/asyncapi.json", () => webhookAsyncapi(), {
+      detail: {
+        summary: "AsyncAPI description of the webhooks",
+        responses: answer("application/json", ANYTHING),
+      },
+    });
+}
+
+const ANYTHING = jsonValue();
+
+function answer(mediaType: string, schema: TSchema) {
+  return {
+    200: { description: "as it is now", content: { [mediaType]: { schema: schema as object } } },
+  };
+}
+
+const JSON_HEADERS = { "content-type": "application/json", ...PUBLIC_CACHE };
+const PLAIN = { "content-type": "text/plain; charset=utf-8", "cache-control": "max-age=300" };
+
+/** Empty if none are configured: behind a router, receivers do not see this machine's own addresses. */
+function addressList(configured: readonly string[]): string {
+  return [...new Set(configured)].map((address) => `${address}\n`).join("");
+}

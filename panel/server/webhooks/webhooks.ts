@@ -1,0 +1,316 @@
+/** Webhook endpoints of the panel's HTTP API (document 3; setup-file.md, "The panel's HTTP API"). */
+
+import { type Static, Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import type { Configuration, Endpoint } from "#core/configuration/store/configuration.ts";
+import { newEndpointId, newWebhookSecret } from "#core/configuration/store/endpoint-entity.ts";
+import type { EndpointEntity } from "#core/configuration/store/entities.ts";
+import { Problem } from "#core/platform/errors/problem.ts";
+import { mayAnswer } from "#core/platform/openapi/operation.ts";
+import { compileSchema } from "#core/platform/schema/compile-schema.ts";
+import { listFaults } from "#core/platform/schema/fault.ts";
+import type { Runtime } from "#core/runtime/runtime.ts";
+import { DEFAULT_MAX_CONCURRENCY } from "#core/webhooks/rules/concurrency.ts";
+import {
+  EndpointInput,
+  EndpointPatch,
+  faultsOfEndpoint,
+  faultsOfPatch,
+} from "#core/webhooks/rules/webhook-endpoint.ts";
+import {
+  changeEndpoint,
+  createEndpoint,
+  deleteEndpoint,
+  disableEndpoint,
+  enableEndpoint,
+  rotateEndpointSecret,
+} from "#core/webhooks/store/endpoints.ts";
+import { jsonBody } from "#panel/server/http/checked-body.ts";
+import { readJson, readOptionalJson } from "#panel/server/http/read-json.ts";
+import { notFound } from "#panel/server/not-found.ts";
+import { noteChange, noteNoChange, panelRoutes } from "#panel/server/panel-routes.ts";
+import {
+  channelOf,
+  endpointOf,
+  readHealth,
+  refuseEndpointFaults,
+  refuseFaults,
+} from "./webhook-access.ts";
+import { EndpointView, endpointView, NewEndpointView } from "./webhook-view.ts";
+
+type View = Static<typeof EndpointView>;
+
+const EndpointList = Type.Object({ total: Type.Integer(), items: Type.Array(EndpointView) });
+const Rotated = Type.Object({
+  secret: Type.String({ description: "shown this once; the old one signs for 24 hours more" }),
+});
+const RotationInput = Type.Object(
+  {
+    revokePrevious: Type.Optional(
+      Type.Boolean({
+        description:
+          "ends a secret of an earlier rotation that still signs; the one replaced now signs for 24 hours more in any case",
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+const rotationChecker = compileSchema(RotationInput);
+export function webhookRoutes(runtime: Runtime) {
+  const calls = endpointCalls(runtime);
+  return new Elysia({ name: "webhooks" })
+    .use(channelWebhookRoutes(runtime, calls))
+    .use(endpointRoutes(runtime, calls))
+    .use(endpointActionRoutes(runtime, calls));
+}
+
+function channelWebhookRoutes(runtime: Runtime, calls: EndpointCalls) {
+  const { redis, live, config, secrets } = runtime;
+  return panelRoutes(runtime, "webhooks-of-channel")
+    .get(
+      "/panel/api/channels/:channelCode/webhooks",
+      async ({ params }) => {
+        const configuration = await live.refresh();
+        const { endpoints } = channelOf(configuration, params.channelCode);
+        const items = await Promise.all(endpoints.map(({ id }) => calls.view(configuration, id)));
+        return { total: items.length, items };
+      },
+      {
+        needs: { can: "webhooks:read", of: "channel" },
+        response: EndpointList,
+        detail: { summary: "Webhook endpoints of a channel" },
+      },
+    )
+    .post(
+      "/panel/api/channels/:channelCode/webhooks",
+      async ({ params, request, set }) => {
+        const body = await readJson(request);
+        const channel = channelOf(await live.refresh(), params.channelCode);
+        await refuseEndpointFaults(faultsOfEndpoint(body), urlOf(body), config);
+        const input = body as EndpointInput;
+        const secret = newWebhookSecret();
+        const endpoint = newEntity(input, channel.id, secrets.vault.seal(secret), live.now());
+        if (!(await createEndpoint(redis, endpoint))) throw tooMany();
+        set.status = 201;
+        return { ...(await calls.view(await live.refresh(), endpoint.id)), secret };
+      },
+      {
+        needs: { can: "webhooks:write", of: "channel" },
+        parse: "none",
+        response: { 201: NewEndpointView },
+        detail: {
+          summary: "Make an endpoint; its secret is shown this once",
+          ...mayAnswer("TOO_MANY_ENDPOINTS"),
+          requestBody: jsonBody(EndpointInput, {
+            ...{ url: "https://merchant.example/hook", alertEmail: "ops@merchant.example" },
+            ...{ trigger: "status_change", statuses: ["DELIVERED", "EXCEPTION"] },
+          }),
+        },
+      },
+    );
+}
+
+function endpointRoutes(runtime: Runtime, calls: EndpointCalls) {
+  const { redis, live, config } = runtime;
+  return panelRoutes(runtime, "webhook-endpoint")
+    .get(
+      "/panel/api/webhooks/:endpointId",
+      async ({ params }) => calls.view(await live.refresh(), params.endpointId),
+      {
+        needs: { can: "webhooks:read", of: "endpoint" },
+        response: EndpointView,
+        detail: { summary: "One endpoint" },
+      },
+    )
+    .patch(
+      "/panel/api/webhooks/:endpointId",
+      async ({ params, request }) => {
+        const body = await readJson(request);
+        const known = await live.refresh();
+        const before = await calls.view(known, params.endpointId);
+        await refuseEndpointFaults(faultsOfPatch(body), urlOf(body), config);
+        const patch = body as EndpointPatch;
+        const found = await changeEndpoint(redis, params.endpointId, () => changeOf(patch));
+        if (!found) throw notFound("endpoint");
+        const changed = await live.refresh();
+        const after = await calls.view(changed, params.endpointId);
+        // How the endpoint fares is in both views, and no change of ours.
+        const [old, now] = [known, changed].map(({ endpoints }) => endpoints.get(after.endpointId));
+        if (Bun.deepEquals(old, now)) noteNoChange(request);
+        else noteChange(request, before, after);
+        return after;
+      },
+      {
+        needs: { can: "webhooks:write", of: "endpoint" },
+        parse: "none",
+        response: EndpointView,
+        detail: {
+          summary: "Change what is given",
+          requestBody: jsonBody(EndpointPatch, { include: ["consignee"] }),
+        },
+      },
+    )
+    .delete(
+      "/panel/api/webhooks/:endpointId",
+      async ({ params, request, set }) => {
+        const configuration = await live.refresh();
+        const before = await calls.view(configuration, params.endpointId);
+        await deleteEndpoint(redis, configuration, params.endpointId);
+        noteChange(request, before, null);
+        await live.refresh();
+        set.status = 204;
+      },
+      {
+        needs: { can: "webhooks:write", of: "endpoint" },
+        detail: {
+          summary: "Delete an endpoint; the channel's last one brings webhooks v1 back",
+          responses: { 204: { description: "deleted" } },
+        },
+      },
+    );
+}
+
+function endpointActionRoutes(runtime: Runtime, calls: EndpointCalls) {
+  const { live } = runtime;
+  return panelRoutes(runtime, "webhook-actions")
+    .post(
+      "/panel/api/webhooks/:endpointId/rotate-secret",
+      async ({ params, request }) => {
+        const { endpoint } = endpointOf(await live.refresh(), params.endpointId);
+        return { secret: await calls.rotate(endpoint, await readOptionalJson(request)) };
+      },
+      {
+        needs: { can: "webhooks:write", of: "endpoint" },
+        parse: "none",
+        response: Rotated,
+        detail: {
+          summary: "A new secret, shown this once; 409 while an earlier rotation's 24 hours run",
+          ...mayAnswer("ROTATION_RUNNING", "SECRET_REPLACED"),
+          requestBody: { ...jsonBody(RotationInput, { revokePrevious: true }), required: false },
+        },
+      },
+    )
+    .post(
+      "/panel/api/webhooks/:endpointId/disable",
+      ({ params, request }) => calls.switchTo(request, params.endpointId, false),
+      {
+        needs: { can: "webhooks:write", of: "endpoint" },
+        response: EndpointView,
+        detail: { summary: "Switch off: what waits fails, replayable" },
+      },
+    )
+    .post(
+      "/panel/api/webhooks/:endpointId/enable",
+      ({ params, request }) => calls.switchTo(request, params.endpointId, true),
+      {
+        needs: { can: "webhooks:write", of: "endpoint" },
+        response: EndpointView,
+        detail: { summary: "Reactivate: clean, without old events" },
+      },
+    );
+}
+
+type EndpointCalls = ReturnType<typeof endpointCalls>;
+
+function endpointCalls(runtime: Runtime) {
+  const { redis, live, secrets } = runtime;
+
+  async function view(configuration: Configuration, endpointId: string): Promise<View> {
+    const { endpoint, channel } = endpointOf(configuration, endpointId);
+    const health = await readHealth(runtime, configuration, endpoint);
+    return endpointView(endpoint, channel.code, health, live.now());
+  }
+
+  /**
+   * What stands already is left alone: enabling an active endpoint would fail what waits for it, and one that failing has
+   * disabled keeps its reason.
+   */
+  async function switchTo(request: Request, endpointId: string, active: boolean): Promise<View> {
+    const configuration = await live.refresh();
+    const { endpoint } = endpointOf(configuration, endpointId);
+    if (endpoint.active && !active) {
+      await disableEndpoint(redis, configuration, endpointId, live.now());
+    }
+    if (active && !endpoint.active) await enableEndpoint(redis, configuration, endpointId);
+    noteChange(request, { active: endpoint.active }, { active });
+    return view(await live.refresh(), endpointId);
+  }
+
+  /**
+   * @returns the new secret
+   * @throws {Problem} 404, 409, 422
+   */
+  async function rotate(endpoint: Endpoint, body: unknown): Promise<string> {
+    if (!rotationChecker.check(body)) {
+      refuseFaults(listFaults(rotationChecker.errors(body)));
+      throw new Problem(422, "INVALID_BODY", "The body is invalid.");
+    }
+    const secret = newWebhookSecret();
+    const outcome = await rotateEndpointSecret(redis, endpoint.id, {
+      sealed: secrets.vault.seal(secret),
+      replaces: endpoint.secret,
+      revokePrevious: body.revokePrevious ?? false,
+      nowMs: live.now(),
+    });
+    if (outcome === "rotated") return secret;
+    throw outcome === "gone" ? notFound("endpoint") : notRotated(outcome);
+  }
+
+  return { view, switchTo, rotate };
+}
+
+function newEntity(
+  input: EndpointInput,
+  channelId: number,
+  sealed: string,
+  nowMs: number,
+): EndpointEntity {
+  const id = newEndpointId();
+  return {
+    id,
+    channelId,
+    // Of its own, so that no entry of the setup file is taken for it.
+    code: `panel-${id.slice("ep_".length)}`,
+    url: input.url,
+    trigger: input.trigger ?? "status_change",
+    statuses: JSON.stringify(input.statuses ?? []),
+    include: JSON.stringify(input.include ?? []),
+    alertEmail: input.alertEmail,
+    standardWebhooks: input.standardWebhooks ?? false,
+    maxConcurrency: input.maxConcurrency ?? DEFAULT_MAX_CONCURRENCY,
+    maxPerSecond: input.maxPerSecond ?? 0,
+    active: true,
+    secret: sealed,
+    previousSecret: "",
+    previousUntilMs: 0,
+    createdAtMs: nowMs,
+  };
+}
+
+function urlOf(body: unknown): unknown {
+  return (body as { url?: unknown } | null | undefined)?.url;
+}
+
+function changeOf({ events: _, statuses, include, maxPerSecond, ...others }: EndpointPatch) {
+  return {
+    ...others,
+    ...(statuses !== undefined && { statuses: JSON.stringify(statuses) }),
+    ...(include !== undefined && { include: JSON.stringify(include) }),
+    ...(maxPerSecond !== undefined && { maxPerSecond: maxPerSecond ?? 0 }),
+  };
+}
+
+function tooMany(): Problem {
+  const detail = "A channel has at most 5 endpoints, disabled ones included.";
+  return new Problem(409, "TOO_MANY_ENDPOINTS", detail);
+}
+
+function notRotated(outcome: "overlapping" | "replaced"): Problem {
+  return outcome === "replaced"
+    ? new Problem(409, "SECRET_REPLACED", "Somebody else has rotated the secret at the same time.")
+    : new Problem(
+        409,
+        "ROTATION_RUNNING",
+        "The secret of an earlier rotation still signs, until previousSecretUntil; revokePrevious ends it.",
+      );
+}
