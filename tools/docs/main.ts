@@ -60,7 +60,9 @@ async function layOut(work: string): Promise<void> {
     const dead = deadLinks(page.source, markdown);
     if (dead.length > 0) throw new Refused(`${page.source} has dead links: ${dead.join(", ")}`);
     const text = asPage(page, await withChart(page, markdown), pages, (path) => files.add(path));
-    await writeFile(join(work, `${page.name}.md`), text);
+    const target = join(work, `${page.name}.md`);
+    await mkdir(dirname(target), { recursive: true });
+    await writeFile(target, text);
   }
   for (const path of files) {
     const target = join(work, "public", "source", path);

@@ -30,7 +30,7 @@ const LINK = /(\]\()([^)\s]+)(\))/g;
 const FENCE = /^```[\s\S]*?^```$/gm;
 
 export function sitePages(): Page[] {
-  const ofDocs = [...new Bun.Glob("docs/*.md").scanSync(".")].sort();
+  const ofDocs = [...new Bun.Glob("docs/**/*.md").scanSync(".")].sort();
   const named = ofDocs.map((source) => ({ source, name: source.slice("docs/".length, -3) }));
   const others = Object.entries(ELSEWHERE).map(([source, name]) => ({ source, name }));
   return [...named, ...others];
@@ -87,7 +87,7 @@ export function asPage(
     if (path === null || text.startsWith("#")) return text;
     const suffix = anchor === null ? "" : `#${anchor}`;
     const page = pages.find((one) => one.source === path);
-    if (page) return `./${page.name}${suffix}`;
+    if (page) return `/${page.name}${suffix}`;
     takeAlong(path);
     return `/source/${path}`;
   };

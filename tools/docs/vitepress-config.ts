@@ -9,6 +9,23 @@ const page = (text: string, link: string, items?: { text: string; link: string }
 
 const operations = (text: string, anchor: string) => page(text, `/operations#${anchor}`);
 
+const DECISIONS = [
+  page("Access and secrets", "/decisions/access-and-secrets"),
+  page("Analytics", "/decisions/analytics"),
+  page("Archive", "/decisions/archive"),
+  page("Configuration", "/decisions/configuration"),
+  page("Documents and releases", "/decisions/documents-and-releases"),
+  page("Ingest and references", "/decisions/ingest-and-references"),
+  page("Logs and consumers", "/decisions/logs-and-consumers"),
+  page("Messages, labels and pages", "/decisions/messages-labels-and-merchants-pages"),
+  page("Redis, outages and clusters", "/decisions/redis-outages-and-clusters"),
+  page("Search", "/decisions/search"),
+  page("State, history and mapping", "/decisions/state-history-and-mapping"),
+  page("Store layout", "/decisions/store-layout"),
+  page("Traces", "/decisions/traces"),
+  page("Webhooks", "/decisions/webhooks"),
+];
+
 const SIDEBAR = [
   {
     text: "Start",
@@ -53,7 +70,7 @@ const SIDEBAR = [
     text: "Contributors",
     items: [
       page("Contributing", "/contributing"),
-      page("Architecture", "/architecture"),
+      page("Architecture", "/architecture", DECISIONS),
       page("Limits", "/limits"),
     ],
   },

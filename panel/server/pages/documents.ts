@@ -73,11 +73,14 @@ function siteResponse(page: string): Response {
 }
 
 function renderedPages(): Find {
-  const files = readdirSync(FOLDER).filter((file) => file.endsWith(".md"));
+  const files = readdirSync(FOLDER, { recursive: true, encoding: "utf8" }).filter((file) =>
+    file.endsWith(".md"),
+  );
   const pages = new Map(
     files.map((file) => {
       const name = file.replace(/\.md$/, "");
-      return [name, pageOf(readFileSync(FOLDER + file, "utf8"))];
+      const folder = /^.*\//.exec(name)?.[0] ?? "";
+      return [name, pageOf(readFileSync(FOLDER + file, "utf8"), folder)];
     }),
   );
   return (name) => {
@@ -86,19 +89,25 @@ function renderedPages(): Find {
   };
 }
 
-/** @returns HTML */
-function pageOf(markdown: string): string {
+/**
+ * @param folder of `docs/` with a slash behind it; empty = `docs/` itself
+ * @returns HTML
+ */
+function pageOf(markdown: string, folder: string): string {
   const [, title = "", text = markdown] = /^# (.*)\n([\s\S]*)$/.exec(markdown) ?? [];
-  return referencePage(title, withinPanel(Bun.markdown.html(text, { headings: { ids: true } })));
+  return referencePage(
+    title,
+    withinPanel(Bun.markdown.html(text, { headings: { ids: true } }), folder),
+  );
 }
 
 /** Links to other pages lead to them here; what stands outside of `docs/`, and images, are words only. */
-function withinPanel(html: string): string {
+function withinPanel(html: string, folder: string): string {
   return html
     .replace(/<img [^>]*alt="([^"]*)"[^>]*>/g, "$1")
-    .replace(/href="([a-z0-9-]+)\.md(#[^"]*)?"/g, 'href="/docs/$1$2"')
+    .replace(/href="([a-z0-9/-]+)\.md(#[^"]*)?"/g, `href="/docs/${folder}$1$2"`)
     .replace('href="vectors/webhook-signature.json"', 'href="/webhooks/vector.json"')
-    .replace(/<a href="(?:\.\.\/|vectors\/|decisions\/)[^"]*">(.*?)<\/a>/g, "$1")
+    .replace(/<a href="(?:\.\.\/|vectors\/)[^"]*">(.*?)<\/a>/g, "$1")
     .replaceAll("<table>", '<div class="wide"><table>')
     .replaceAll("</table>", "</table></div>");
 }
