@@ -139,7 +139,7 @@ describe("the example of a cluster", () => {
     const compose = await Bun.file(join(import.meta.dir, "../../compose.cluster.yaml")).text();
     for (const [at, name] of names.entries()) {
       expect(compose).toContain(
-        `hostname: ${name}\n    environment: {<<: *clickhouse-user, KEEPER_ID: "${at + 1}"}`,
+        `hostname: ${name}\n    environment: { <<: *clickhouse-user, KEEPER_ID: "${at + 1}" }`,
       );
     }
   });

@@ -115,11 +115,16 @@ describe("alarms", () => {
     expect(findings.length).toBe(lag.length + 5);
     const read = async (path: string) => (await fetch(`${panel.url}${path}`)).text();
     const contents = await read("/docs");
-    const names = [...contents.matchAll(/href="\/docs\/([a-z0-9-]+)(?:#[^"]*)?"/g)].map(
-      ([, name = ""]) => name,
-    );
+    const namesIn = (page: string) =>
+      [...page.matchAll(/href="\/docs\/([a-z0-9/-]+)(?:#[^"]*)?"/g)].map(([, name = ""]) => name);
     const pages = new Map<string, string>();
-    for (const name of names) pages.set(name, await read(`/docs/${name}`));
+    const names = namesIn(contents);
+    for (const name of names) {
+      if (pages.has(name)) continue;
+      const page = await read(`/docs/${name}`);
+      pages.set(name, page);
+      names.push(...namesIn(page));
+    }
     const leadsSomewhere = (link: string) => {
       const [page = "", anchor] = link.split("#");
       const text = pages.get(page) ?? "";
