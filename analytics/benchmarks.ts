@@ -94,24 +94,28 @@ export interface CourierEfficiency {
   readonly sampleSize: number | null;
 }
 
+/** Reasons without an error of ClickHouse. */
+const QUEUE_FULL = "queue full";
+const AWAY = "away";
 /** Questions waiting for their answer; one more is refused at once. */
 const WAITING_LIMIT = 200;
 
 /** Does not fail while ClickHouse is unavailable: questions are answered 503 until it is there. */
 export async function openBenchmarks(config: Config): Promise<Benchmarks> {
+  for (const reason of [QUEUE_FULL, AWAY]) benchmarkFailures.inc({ reason }, 0);
   const store = keepClickhouse(() => openClickhouse(config, "read"));
   await store.client().catch(() => {});
   let waiting = 0;
 
   async function cells(query: CellsQuery): Promise<LaneCell[]> {
-    if (waiting >= WAITING_LIMIT) throw unavailable("queue full");
+    if (waiting >= WAITING_LIMIT) throw unavailable(QUEUE_FULL);
     waiting += 1;
     try {
       return await readCells(await store.client(), query);
     } catch (error) {
       const type = clickhouseErrorType(error);
       if (type === "UNKNOWN_TABLE") return [];
-      throw unavailable(type ?? "away");
+      throw unavailable(type ?? AWAY);
     } finally {
       waiting -= 1;
     }

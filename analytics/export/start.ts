@@ -55,7 +55,7 @@ export function startExport({ config, redis, live, log }: Runtime): Ticking | nu
       await exportIfDue({ clickhouse: await store.client(), assertHeld, isStopping });
     } catch (error) {
       await store.forget();
-      throw new Unavailable(`the export: ${(error as Error).message}`);
+      throw new Unavailable(`the export: ${(error as Error).message}`, "export");
     } finally {
       await lock.release();
     }

@@ -40,7 +40,7 @@ export async function drainCounts({ redis, live, clickhouse }: Omit<DrainDeps, "
       format: "JSONEachRow",
     });
   } catch (error) {
-    throw new Unavailable(`ClickHouse: ${(error as Error).message}`);
+    throw new Unavailable(`ClickHouse: ${(error as Error).message}`, "clickhouse");
   }
   await forgetCourierCounts(redis, read, live.now());
 }

@@ -58,7 +58,7 @@ export async function insertOrWait(
     if (isAny) refused = await insertRows(await clickhouse(), table, pending);
   } catch (error) {
     if (clickhouseErrorType(error) === "UNKNOWN_TABLE") await forget();
-    throw new Unavailable(`ClickHouse: ${(error as Error).message}`);
+    throw new Unavailable(`ClickHouse: ${(error as Error).message}`, "clickhouse");
   }
   await taken();
   return oncePerEntry([...failures, ...refused]);

@@ -43,7 +43,7 @@ export function benchmarkHandler({ clickhouse, forget, mac }: BenchmarkDeps): Ha
       failures.push(...(await insertRows(client, EVENTS, batches.events)));
     } catch (error) {
       if (clickhouseErrorType(error) === "UNKNOWN_TABLE") await forget();
-      throw new Unavailable(`ClickHouse: ${(error as Error).message}`);
+      throw new Unavailable(`ClickHouse: ${(error as Error).message}`, "clickhouse");
     }
     return oncePerEntry(failures);
   };

@@ -30,20 +30,28 @@ type Deps = Runtime & AuthenticateDeps;
 const OUTCOMES = ["ACCEPTED", "DUPLICATE", "UNKNOWN_TRACKING", "INVALID"] as const;
 const REFUSED: ReadonlySet<Outcome> = new Set(["UNKNOWN_TRACKING", "INVALID"]);
 
+function countFromZero(courier: string): void {
+  for (const outcome of OUTCOMES) eventsReceived.inc({ courier, outcome }, 0);
+  eventsNotSetAside.inc({ courier }, 0);
+}
+
 /** `POST /v1/events` */
 export function storingHandler(deps: Deps): MessageHandler<Prepared> {
   const { redis, live, config, log, intake } = deps;
   const changeLogIsFull = watchChangeLog(redis, config.logHighWater);
   const keepOutcomes = outcomesInBackground(deps);
+  for (const courier of live.configuration().couriers.keys()) countFromZero(courier);
 
   /** Counts and logs what became of the events; only the counters of the ledger are waited for. */
   async function account(
     { courier, messageId, receivedAtMs }: Omit<MessageOutcomes, "outcomes">,
     results: readonly Classified[],
   ): Promise<void> {
+    // A courier may be newer than this process.
+    countFromZero(courier);
     const counts = countOutcomes(results);
     for (const outcome of OUTCOMES) {
-      if (counts[outcome] > 0) eventsReceived.inc({ courier, outcome }, counts[outcome]);
+      eventsReceived.inc({ courier, outcome }, counts[outcome]);
     }
     const refused = results.filter(({ outcome }) => REFUSED.has(outcome));
     await countRefused(redis, courier, refused, receivedAtMs);

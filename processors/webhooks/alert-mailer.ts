@@ -64,6 +64,7 @@ interface Waiting {
 
 export function startAlertMailer(deps: AlertMailerDeps): Ticking {
   const mailed: Mailed = new Set();
+  for (const outcome of ["sent", "failed"]) webhookAlertMails.inc({ outcome }, 0);
   const running = createRunningTime(deps.redis);
   const ticking = startTickingThroughOutages(deps.log, "webhook alerts", TICK_MS, (isStopping) =>
     mailAlerts(deps, mailed, running, isStopping),

@@ -124,6 +124,7 @@ const attemptsBy = {
   retry: deliveryAttempts.labels("retry"),
   failed: deliveryAttempts.labels("failed"),
 } as const;
+for (const attempts of Object.values(attemptsBy)) attempts.inc(0);
 
 function finishedBy(
   leased: Leased,

@@ -120,6 +120,35 @@ describe("wrong tokens of /metrics", () => {
   });
 });
 
+/** The counters that the alarms compare over time, each with the labels that they ask for. */
+async function countersOfAlarms(): Promise<{ name: string; labels: string[] }[]> {
+  const text = await Bun.file("deploy/prometheus/rules.yaml").text();
+  const { groups } = Bun.YAML.parse(text) as { groups: { rules: { expr: string }[] }[] };
+  const counter = /\b(waybill_\w+(?:_total|_count|_bucket))\b(?:\{(.*?)\})?/g;
+  return groups
+    .flatMap(({ rules }) => rules.flatMap(({ expr }) => [...expr.matchAll(counter)]))
+    .map(([, name = "", matchers = ""]) => ({
+      name,
+      labels: [...(matchers.match(/\w+="[^"]*"/g) ?? [])],
+    }));
+}
+
+/** Those without a sample in an answer of `/metrics`. */
+async function countersMissing(metrics: string): Promise<string[]> {
+  const lines = metrics.split("\n");
+  const asked = await countersOfAlarms();
+  expect(asked.length).toBeGreaterThan(10);
+  return asked
+    .filter(
+      ({ name, labels }) =>
+        !lines.some(
+          (line) =>
+            /^\w+/.exec(line)?.[0] === name && labels.every((label) => line.includes(label)),
+        ),
+    )
+    .map(({ name, labels }) => `${name}{${labels}}`);
+}
+
 describe("METRICS_PORT", () => {
   test("takes /metrics from every other port, in every role of the process", async () => {
     const [metrics, processors, analytics] = [await freePort(), await freePort(), await freePort()];
@@ -137,7 +166,24 @@ describe("METRICS_PORT", () => {
       await eventually(() => isReady(url), "the role is ready", START_LIMIT_MS);
     }
     const text = await (await fetch(`http://127.0.0.1:${metrics}/metrics`)).text();
-    for (const role of ["ingest", "api", "panel"]) expect(text).toContain(`role="${role}"`);
+    for (const role of ["ingest", "api", "panel"]) {
+      expect(text).toContain(`waybill_http_request_seconds_count{role="${role}",status="5xx"} 0`);
+    }
+    // An alarm would miss the first incident of a counter that begins with it.
+    expect(await countersMissing(text)).toEqual([]);
+    for (const group of [
+      "track",
+      "references",
+      "webhooks",
+      "notify",
+      "analytics",
+      "attempts",
+      "audit",
+    ]) {
+      expect(text).toContain(`waybill_dead_letters_total{group="${group}"} 0`);
+      expect(text).toContain(`waybill_store_failures_total{part="${group}",store="redis"}`);
+    }
+    expect(text).toContain('waybill_events_total{courier="BRT_ITA",outcome="INVALID"} 0');
     const build = text.split("\n").filter((line) => line.startsWith("waybill_build_info{"));
     const roles = ["ingest", "api", "processors", "analytics", "panel"];
     expect(build.map((line) => /role="(\w+)"/.exec(line)?.[1] ?? "").sort()).toEqual(roles.sort());

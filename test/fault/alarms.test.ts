@@ -31,7 +31,7 @@ const SHIPMENTS = 10;
 const FROZEN_MS = 1_300;
 /** What `npm test` provokes; `bun run reliability` provokes all. */
 const SHORT_FORM = [
-  "WaybillStoreUnavailable",
+  "WaybillRedisUnavailable",
   "WaybillLedgerDifference",
   "WaybillInvalidEvents",
   "WaybillDown",
@@ -40,6 +40,7 @@ const LEDGER = eventKeys(0).ledger;
 const FIRST_LOG = EVENT_LOGS[0] ?? "";
 const INTERNAL = 'waybill_internal_errors_total{part="track"}';
 const MAILS = 'waybill_webhook_alert_mails_total{outcome="failed"}';
+const AWAY = /^waybill_store_failures_total\{.*store="clickhouse"/;
 /** Grows whenever the metrics are computed, since that takes CPU time. */
 const CPU_SECONDS = "waybill_process_cpu_seconds_total";
 const DEAD = 'waybill_dead_letters_total{group="track"}';
@@ -79,6 +80,7 @@ interface Provocation {
 
 /** What this test leaves to the numbers made by hand, and why. */
 const NOT_HERE: Readonly<Record<string, string>> = {
+  WaybillExportUnavailable: "this product exports nothing",
   WaybillReplicasMissing: "this store has none; test/contract/replicas.test.ts kills one",
   WaybillDeadLettersAtLimit: "a log keeps 10,000 dead letters",
   WaybillAuditFilling: "2,500 changes have to wait",
@@ -154,6 +156,7 @@ describe.if(promtool !== null)("by Prometheus itself", () => {
     return eventually(isComputed, "the metrics are recomputed", 60_000, 250);
   }
 
+  const isCounted = async (series: string) => ((await read()).get(series) ?? 0) > 0;
   const send = (count: number, members: object = {}) =>
     push(
       product.ingest,
@@ -185,7 +188,7 @@ describe.if(promtool !== null)("by Prometheus itself", () => {
       provoke: () => send(150, { trackingNumber: "nobody's" }),
       cure: work,
     },
-    WaybillStoreUnavailable: {
+    WaybillRedisUnavailable: {
       provoke: async () => {
         await setMemory("1mb");
         await send(1);
@@ -223,6 +226,16 @@ describe.if(promtool !== null)("by Prometheus itself", () => {
       },
       cure: work,
     },
+    WaybillClickhouseUnavailable: {
+      async provoke() {
+        await pileUp();
+        await eventually(async () => {
+          const failures = [...(await read())].filter(([name]) => AWAY.test(name));
+          return failures.some(([, count]) => count > 0);
+        }, "a part waits for ClickHouse");
+      },
+      cure: workOff,
+    },
     WaybillBenchmarksFailing: {
       async provoke() {
         await clickhouse.kill();
@@ -240,14 +253,14 @@ describe.if(promtool !== null)("by Prometheus itself", () => {
     WaybillDeadLetters: {
       async provoke() {
         await server.send("XADD", FIRST_LOG, "*", "what", "is no event");
-        await eventually(async () => (await read()).has(DEAD), "it is a dead letter", 60_000);
+        await eventually(() => isCounted(DEAD), "it is a dead letter", 60_000);
       },
       cure: work,
     },
     WaybillAlertMailsFailing: {
       async provoke() {
         await askPanel(product, "POST", "/clock", { advanceSeconds: DAY_SECONDS });
-        await eventually(async () => (await read()).has(MAILS), "a mail cannot be sent", 60_000);
+        await eventually(() => isCounted(MAILS), "a mail cannot be sent", 60_000);
       },
       cure: work,
     },
@@ -260,7 +273,7 @@ describe.if(promtool !== null)("by Prometheus itself", () => {
       provoke: async () => {
         const key = retriesKey(FIRST_LOG, "track");
         await server.send("SET", key, "not a queue");
-        await eventually(async () => (await read()).has(INTERNAL), "it is noticed");
+        await eventually(() => isCounted(INTERNAL), "it is noticed");
       },
       cure: () => server.send("DEL", retriesKey(FIRST_LOG, "track")),
     },

@@ -11,7 +11,8 @@ interface Rule {
   readonly alert: string;
   readonly expr: string;
   readonly for?: string;
-  readonly labels: { readonly severity: string };
+  readonly keep_firing_for?: string;
+  readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
 }
 
@@ -81,7 +82,7 @@ test("every metric of ours is described, and named after its unit", async () => 
 test("the guide lists every alarm with its severity, and each alarm points to a section of the guide", () => {
   const [, table = ""] = guide.split("## Alarms");
   const listed = [...table.matchAll(/^\| `(Waybill\w+)` \| (\w+) \|/gm)].map(([, ...row]) => row);
-  expect(listed).toEqual(rules.map(({ alert, labels }) => [alert, labels.severity]));
+  expect(listed).toEqual(rules.map(({ alert, labels }) => [alert, labels["severity"]]));
   const headings = [...guide.matchAll(/^## (.+)$/gm)].map(([, text = ""]) =>
     text
       .toLowerCase()
@@ -93,6 +94,148 @@ test("the guide lists every alarm with its severity, and each alarm points to a 
     expect([page, headings.includes(anchor)]).toEqual(["docs/operations.md", true]);
     expect(annotations["description"]).toMatch(/\.$/);
   }
+});
+
+/** The aggregations of an expression that lose one of these labels; a plain one loses all. */
+function losing(labels: readonly string[], expression: string): string[] {
+  const found: string[] = [];
+  parser.parse(expression).iterate({
+    enter({ name, node, from, to }) {
+      if (name !== "AggregateExpr") return;
+      const modifier = node.getChild("AggregateModifier");
+      const text = modifier ? expression.slice(modifier.from, modifier.to) : "by ()";
+      const named = labels.filter((label) => new RegExp(`\\b${label}\\b`).test(text));
+      const isKept = text.startsWith("without")
+        ? named.length === 0
+        : named.length === labels.length;
+      if (!isKept) found.push(expression.slice(from, to));
+    },
+  });
+  return found;
+}
+
+describe("while a store is away", () => {
+  interface Inhibition {
+    readonly source_matchers: string[];
+    readonly target_matchers: string[];
+    readonly equal: string[];
+  }
+
+  const readInhibitions = async () =>
+    (
+      Bun.YAML.parse(await Bun.file("deploy/prometheus/alertmanager.yaml").text()) as {
+        inhibit_rules: Inhibition[];
+      }
+    ).inhibit_rules;
+
+  /** Metrics that an outage changes or leaves standing: an alarm that reads one may fire. */
+  const OUTAGES = {
+    redis: [
+      // Steps and requests fail, and are slow until they do.
+      'waybill_store_failures_total{store="redis"}',
+      "waybill_http_request_seconds_count",
+      "waybill_http_request_seconds_bucket",
+      // Entries age. None is added, so that the number of entries stays.
+      "waybill_group_lag_seconds",
+      // The last reading is repeated, however it was.
+      "waybill_ledger",
+      "waybill_replicas_missing",
+      // Nothing can be exported or archived.
+      'waybill_store_failures_total{store="export"}',
+      "waybill_export_finished_seconds",
+      "waybill_archive_finished_seconds",
+    ],
+    clickhouse: [
+      'waybill_store_failures_total{store="clickhouse"}',
+      // Questions are answered 503.
+      "waybill_http_request_seconds_count",
+      "waybill_http_request_seconds_bucket",
+      "waybill_benchmark_failures_total",
+      // The logs of what analytics write fill.
+      "waybill_group_lag_seconds",
+      "waybill_group_lag_entries",
+      "waybill_attempt_log",
+      'waybill_store_failures_total{store="export"}',
+      "waybill_export_finished_seconds",
+      "waybill_archive_finished_seconds",
+    ],
+  } as const;
+
+  /** Critical alarms that no outage of a store raises, and why. */
+  const INDEPENDENT: Readonly<Record<string, string>> = {
+    WaybillDown: "a process answers /healthz and /metrics without a store",
+    WaybillDeadLettersAtLimit: "an unavailable store makes no dead letters",
+  };
+
+  const isAffected = ({ expr }: Rule, metrics: readonly string[]) =>
+    metricsIn(expr).some((metric) =>
+      metrics.includes(`${metric}${/\{store="\w+"\}/.exec(expr)?.[0] ?? ""}`),
+    );
+
+  /** Its labels for what the store is needed for: a condition of a template holds for ClickHouse's readers and writers alone. */
+  const labelsOf = ({ alert, labels }: Rule, store: keyof typeof OUTAGES) => {
+    const text = (value: string) =>
+      value.replace(/\{\{ if .*?\}\}(.*?)\{\{ end \}\}/g, store === "clickhouse" ? "$1" : "");
+    const rendered = Object.entries(labels).map(([name, value]) => [name, text(value)] as const);
+    return { ...Object.fromEntries(rendered), alertname: alert } as Record<string, string>;
+  };
+
+  /** As Alertmanager reads a matcher: an expression has to match the whole value. */
+  function doesMatch(matchers: readonly string[], labels: Readonly<Record<string, string>>) {
+    return matchers.every((matcher) => {
+      const [, name = "", operator, value = ""] = /^(\w+) (=~?) "(.*)"$/.exec(matcher) ?? [];
+      const label = labels[name] ?? "";
+      return operator === "=" ? label === value : new RegExp(`^(?:${value})$`).test(label);
+    });
+  }
+
+  test.each(["redis", "clickhouse"] as const)(
+    "an outage of %s raises one critical alarm that is not held back",
+    async (store) => {
+      const inhibitions = await readInhibitions();
+      const firing = rules
+        .filter((rule) => isAffected(rule, OUTAGES[store]))
+        .map((rule) => labelsOf(rule, store));
+      const critical = firing.filter(({ severity }) => severity === "critical");
+      expect(critical.length).toBeGreaterThan(1);
+      const free = firing.filter(
+        (target) =>
+          !inhibitions.some(
+            ({ source_matchers, target_matchers }) =>
+              doesMatch(target_matchers, target) &&
+              firing.some((source) => source !== target && doesMatch(source_matchers, source)),
+          ),
+      );
+      const root = store === "redis" ? "WaybillRedisUnavailable" : "WaybillClickhouseUnavailable";
+      expect(free.map(({ alertname }) => alertname)).toEqual([root]);
+    },
+  );
+
+  test("every critical alarm is an outage, depends on one, or is independent of all", () => {
+    const others = rules
+      .filter(({ labels }) => labels["severity"] === "critical")
+      .filter(({ labels }) => !labels["cause"] && !labels["depends_on"])
+      .map(({ alert }) => alert);
+    expect(others).toEqual(Object.keys(INDEPENDENT));
+    for (const { expr } of rules.filter(({ alert }) => INDEPENDENT[alert])) {
+      const metrics = [...OUTAGES.redis, ...OUTAGES.clickhouse] as readonly string[];
+      expect(metricsIn(expr).filter((metric) => metrics.includes(metric))).toEqual([]);
+    }
+  });
+
+  test("an alarm is held back in its own installation alone: all keep the labels that tell installations apart", async () => {
+    const own = ["job", "namespace", "release"];
+    for (const { equal } of await readInhibitions()) expect(equal).toEqual(own);
+    for (const { alert, expr } of rules) expect([alert, losing(own, expr)]).toEqual([alert, []]);
+    expect(losing(own, "max(up)")).toEqual(["max(up)"]);
+    expect(losing(own, "max without (job) (up)")).toEqual(["max without (job) (up)"]);
+  });
+
+  test("an outage is reported until the alarms over the minutes before its end have cleared", () => {
+    for (const { labels, keep_firing_for } of rules.filter((rule) => rule.labels["cause"])) {
+      expect([labels["cause"], keep_firing_for]).toEqual([labels["cause"], "15m"]);
+    }
+  });
 });
 
 /**
@@ -107,8 +250,21 @@ interface Provocation {
 
 const PROVOKED: Readonly<Record<string, Provocation>> = {
   WaybillDown: { series: { 'up{job="waybill",role="api"}': "1x4 0x10 1x60" }, at: 10 },
-  WaybillStoreUnavailable: {
-    series: { 'waybill_store_failures_total{part="webhooks"}': "0x4 1+5x10 51x60" },
+  WaybillRedisUnavailable: {
+    series: {
+      'waybill_store_failures_total{part="webhooks",store="redis"}': "0x4 1+5x10 51x60",
+      'waybill_store_failures_total{part="track",store="redis"}': "0x4 1+5x10 51x60",
+    },
+    at: 12,
+  },
+  WaybillClickhouseUnavailable: {
+    series: {
+      'waybill_store_failures_total{part="analytics",store="clickhouse"}': "0x4 1+5x10 51x60",
+    },
+    at: 12,
+  },
+  WaybillExportUnavailable: {
+    series: { 'waybill_store_failures_total{part="export",store="export"}': "0x4 1+5x10 51x60" },
     at: 12,
   },
   WaybillReplicasMissing: { series: { waybill_replicas_missing: "0x4 1x10 0x60" }, at: 8 },

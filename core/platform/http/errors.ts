@@ -4,7 +4,7 @@ import { Problem } from "#core/platform/errors/problem.ts";
 import type { Log } from "#core/platform/process/log.ts";
 import { REQUESTS, storeFailures } from "#core/platform/process/metrics.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
-import { isStoreUnavailable } from "#core/platform/redis/store-unavailable.ts";
+import { isStoreUnavailable, storeOf } from "#core/platform/redis/store-unavailable.ts";
 
 const RETRY_AFTER_SECONDS = "1";
 
@@ -15,7 +15,7 @@ const RETRY_AFTER_SECONDS = "1";
 export function toProblem(error: unknown, redis: Redis, log: Log): Problem {
   if (error instanceof Problem) return error;
   if (isStoreUnavailable(error, redis)) {
-    storeFailures.inc({ part: REQUESTS });
+    storeFailures.inc({ part: REQUESTS, store: storeOf(error) });
     const detail = "The store is unavailable; nothing was acknowledged.";
     return new Problem(503, "STORE_UNAVAILABLE", detail, {
       headers: { "retry-after": RETRY_AFTER_SECONDS },

@@ -3,7 +3,10 @@ import { Elysia } from "elysia";
 import { requestSeconds } from "#core/platform/process/metrics.ts";
 import { requestTraces } from "./request-traces.ts";
 
+const STATUS_CLASSES = ["2xx", "3xx", "4xx", "5xx"];
+
 export function requestMetrics(role: "ingest" | "api" | "panel") {
+  for (const status of STATUS_CLASSES) requestSeconds.zero({ role, status });
   const startedAt = new WeakMap<Request, number>();
   const app = new Elysia({ name: "request-metrics", seed: role })
     .onRequest(({ request }) => void startedAt.set(request, performance.now()))

@@ -92,6 +92,7 @@ export function openEntryWorker(options: EntryWorkerOptions): EntryWorker {
 /** What becomes of entries that are not done, for the log and the metrics. */
 function reportsOf({ log, source, group }: EntryWorkerOptions) {
   let waitingLoggedAtMs = Number.NEGATIVE_INFINITY;
+  for (const counter of [deadLetters, deadLettersAtLimit]) counter.inc({ group }, 0);
 
   /** Over and over again while a part is away: one line, then one every so often. */
   function waiting(failures: readonly Failure[]): void {

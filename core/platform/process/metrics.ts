@@ -167,13 +167,22 @@ export const deadLettersAtLimit = new Counter({
 
 export const storeFailures = new Counter({
   name: "waybill_store_failures_total",
-  help: "Steps that failed because a store was unavailable and are retried, by the part that waits, and requests that were refused for it.",
-  labelNames: ["part"],
+  help: "Steps that failed because a store was unavailable and are retried, by the part that waits and the store, and requests that were refused for it.",
+  labelNames: ["part", "store"],
   registers,
 });
-/** The part of `storeFailures` that counts requests. It is there from the start, so that the first one is an increase. */
+/** What a step can wait for; "none" is a limit or a conflict of our own, such as a full queue. */
+export const STORES = ["redis", "clickhouse", "export", "none"] as const;
+export type Store = (typeof STORES)[number];
+
+/** The part of `storeFailures` that counts requests. */
 export const REQUESTS = "requests";
-storeFailures.inc({ part: REQUESTS }, 0);
+
+/** Alarms compare counters over time: one that does not exist before its first incident hides that incident. */
+export function countFailuresFromZero(part: string): void {
+  for (const store of STORES) storeFailures.inc({ part, store }, 0);
+}
+countFailuresFromZero(REQUESTS);
 
 export const internalErrors = new Counter({
   name: "waybill_internal_errors_total",

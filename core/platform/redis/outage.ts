@@ -3,10 +3,14 @@
  * what it logs: one line when the outage begins, one every 30 seconds, and one when it is over.
  */
 import type { Log } from "#core/platform/process/log.ts";
-import { internalErrors, storeFailures } from "#core/platform/process/metrics.ts";
+import {
+  countFailuresFromZero,
+  internalErrors,
+  storeFailures,
+} from "#core/platform/process/metrics.ts";
 import { startTicking, type WakeableTicking } from "#core/platform/process/tick.ts";
 import type { Redis } from "./client.ts";
-import { describeFailure, isStoreUnavailable, reasonOf } from "./store-unavailable.ts";
+import { describeFailure, isStoreUnavailable, reasonOf, storeOf } from "./store-unavailable.ts";
 
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 2_000;
@@ -70,11 +74,14 @@ export function followOutage(log: Log, part: string): Outage {
   let sinceMs: number | null = null;
   let loggedAtMs = 0;
   let waitMs = FIRST_WAIT_MS;
+  countFailuresFromZero(part);
+  internalErrors.inc({ part }, 0);
   return {
     failed(error, begunAtMs) {
       const nowMs = performance.now();
       const isOwnFault = reasonOf(error) === null;
-      (isOwnFault ? internalErrors : storeFailures).inc({ part });
+      if (isOwnFault) internalErrors.inc({ part });
+      else storeFailures.inc({ part, store: storeOf(error) });
       if (sinceMs === null || nowMs >= loggedAtMs + LOG_EVERY_MS) {
         loggedAtMs = nowMs;
         if (isOwnFault) log.error({ part, err: error }, "an unexpected error; retrying");

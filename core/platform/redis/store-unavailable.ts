@@ -18,6 +18,7 @@ import {
   TimeoutError,
 } from "redis";
 import { NoAnswer } from "#core/platform/process/group-commit.ts";
+import type { Store } from "#core/platform/process/metrics.ts";
 
 /** A write that too few replicas confirmed: it may be lost, and is retried. The message tells what is wrong with its master. */
 export class NotReplicated extends Error {}
@@ -26,7 +27,14 @@ export class NotReplicated extends Error {}
  * Thrown if something else that work needs is unavailable, such as ClickHouse, or if a queue is full: the message says
  * which.
  */
-export class Unavailable extends Error {}
+export class Unavailable extends Error {
+  constructor(
+    message: string,
+    readonly store: Store = "none",
+  ) {
+    super(message);
+  }
+}
 
 /** First word of a server's answer, and what it means for operators. */
 const CODES: Readonly<Record<string, string>> = {
@@ -96,6 +104,12 @@ export function isStoreUnavailable(error: unknown, redis: { readonly isReady: bo
 /** What is wrong with the store, in plain words and without anything a caller sent; null = the store is not to blame. */
 export function reasonOf(error: unknown): string | null {
   return causeOf(error)?.reason ?? null;
+}
+
+/** Which store is to blame: Redis unless the error names another. */
+export function storeOf(error: unknown): Store {
+  const cause = causeOf(error)?.error;
+  return cause instanceof Unavailable ? cause.store : "redis";
 }
 
 interface Cause {

@@ -29,7 +29,10 @@ export async function snapshotWritten(redis: Redis): Promise<void> {
     const info = await redis.info("persistence");
     if (!info.includes("rdb_bgsave_in_progress:1")) {
       if (info.includes("rdb_last_bgsave_status:ok")) return;
-      throw new Unavailable("Redis cannot write its snapshot; see redis.log in its folder");
+      throw new Unavailable(
+        "Redis cannot write its snapshot; see redis.log in its folder",
+        "redis",
+      );
     }
     await Bun.sleep(POLL_MS);
   }
