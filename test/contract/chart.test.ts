@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdir } from "node:fs/promises";
+import { AlertmanagerConfig } from "@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1alpha1/AlertmanagerConfig";
 import { parser } from "@prometheus-io/lezer-promql";
 import { outcomeOf, startCommand } from "#test/support/command.ts";
 import { examplesIn } from "#test/support/documents.ts";
@@ -37,8 +38,12 @@ const VALUE_SETS: readonly (readonly [string, Rendering, number])[] = [
   ["every value but METRICS_PORT", { files: [EVERY_VALUE], values: WITHOUT_A_METRICS_PORT }, 32],
 ];
 
-/** The examples of the guide. */
-const EXAMPLES = examplesIn("docs/operations.md").filter(({ language }) => language === "yaml");
+const IN_YAML = examplesIn("docs/operations.md")
+  .filter(({ language }) => language === "yaml")
+  .map(({ code }) => Bun.YAML.parse(code) as Manifest);
+/** The examples of the guide: values of the chart, and an object that it does not make. */
+const EXAMPLES = IN_YAML.filter(({ kind }) => kind === undefined);
+const ALERTING = IN_YAML.filter(({ kind }) => kind === "AlertmanagerConfig");
 
 const helm = await findHelm();
 /** Texts of renderings that were asked for before: the files do not change meanwhile, a cluster that is asked may. */
@@ -61,7 +66,7 @@ beforeAll(() => mkdir(".test", { recursive: true }).then(() => {}));
 describe.skipIf(helm === null)("the chart", () => {
   test("conforms to the schemas of its objects with each set of values and with those of the operations guide", async () => {
     expect(EXAMPLES.length).toBe(1);
-    const examples = EXAMPLES.map(({ code }) => ({ values: Bun.YAML.parse(code) as Manifest }));
+    const examples = EXAMPLES.map((values) => ({ values }));
     const renderings = [...VALUE_SETS.map(([, rendering]) => rendering), ...examples];
     const all = (await Promise.all(renderings.map(rendered))).flat();
     for (const manifest of all) expect(() => validate(manifest)).not.toThrow();
@@ -372,6 +377,22 @@ describe.skipIf(helm === null)("the doors", () => {
     const [{ spec }] = ofKind(all, "PodMonitor");
     expect(spec.podMetricsEndpoints.map(({ port }: Manifest) => port)).toEqual(["metrics"]);
   });
+});
+
+test("the AlertmanagerConfig of the guide is valid, and holds back what alertmanager.yaml does", async () => {
+  const text = await Bun.file("deploy/prometheus/alertmanager.yaml").text();
+  const { inhibit_rules: inhibitions, route } = Bun.YAML.parse(text) as Manifest;
+  expect(ALERTING.length).toBe(1);
+  const [{ spec }] = ALERTING as [Manifest];
+  expect(() => new AlertmanagerConfig(ALERTING[0]).validate()).not.toThrow();
+  expect(spec.route.groupBy).toEqual(route.group_by);
+  const written = (matchers: Manifest[]) =>
+    matchers.map(({ name, matchType, value }) => `${name} ${matchType} "${value}"`);
+  expect(
+    spec.inhibitRules.map(({ sourceMatch, targetMatch, equal }: Manifest) => ({
+      ...{ source_matchers: written(sourceMatch), target_matchers: written(targetMatch), equal },
+    })),
+  ).toEqual(inhibitions);
 });
 
 /** The matchers of every series that an expression of PromQL asks for. */
