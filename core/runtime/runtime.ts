@@ -114,7 +114,8 @@ export async function openRuntime(
     await migrateStore(redis, log);
     const opened = await openSecrets(config, redis, log, use);
     const { secrets } = opened;
-    const closeTracing = await openTracing(config);
+    for (const warning of config.otelWarnings) log.warn(warning);
+    const closeTracing = await openTracing(config, log);
     const stopCounting = use.isServing === false ? null : startCallCounts(redis, log);
     close = async () => {
       await closeTracing();

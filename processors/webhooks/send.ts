@@ -3,7 +3,7 @@
 import type { Endpoint, WebhookV1 } from "#core/configuration/store/configuration.ts";
 import type { Live } from "#core/configuration/store/live.ts";
 import { attemptSeconds, deliveryAttempts } from "#core/platform/process/metrics.ts";
-import { continueTrace, type TracedWork } from "#core/platform/process/tracing.ts";
+import { continueTrace, sentOf, type TracedWork } from "#core/platform/process/tracing.ts";
 import type { Vault } from "#core/platform/secrets/secrets.ts";
 import type { StoredShipment } from "#core/shipments/store/shipments.ts";
 import { loadSignOf, pauseMs } from "#core/webhooks/rules/concurrency.ts";
@@ -54,7 +54,7 @@ export async function sendDelivery(
   const body = encodedDeliveryBody(leased, fact, shipment, configuration, withConsignee);
   const event = { eventId: leased.eventId, type: "shipment.updated", attempt, sentAtMs: atMs };
   const span = beginAttempt(leased, attempt, fact.traceparent);
-  const sent = await traced(span, postEvent(deps, endpoint, event, body.bytes, span?.traceparent));
+  const sent = await traced(span, postEvent(deps, endpoint, event, body.bytes, sentOf(span)));
   const meaning = meaningOf(sent);
   const outcome = outcomeOf(sent, attempt, random(), live.now(), meaning);
   const made = attemptOf(leased, attempt, atMs, sent, errorOf(sent), sentRequest(endpoint, body));
@@ -73,7 +73,8 @@ export async function sendV1Delivery(
   const fact = leased.fact();
   const body = encodeBody(JSON.stringify(v1Payload(record, fact)));
   const span = beginAttempt(leased, attempt, fact.traceparent);
-  const headers = span === null ? V1_HEADERS : { ...V1_HEADERS, traceparent: span.traceparent };
+  const traceparent = sentOf(span);
+  const headers = traceparent === undefined ? V1_HEADERS : { ...V1_HEADERS, traceparent };
   const sent = await traced(span, transport.post(url, headers, body.bytes, { allowHttp: true }));
   const meaning = v1MeaningOf(sent, sent.responseBody, acknowledgement);
   const isUnacknowledged = meaning === "retry" && meaningOf(sent) === "delivered";

@@ -9,12 +9,14 @@ import { readConfig } from "#core/platform/environment/config.ts";
 import { type Consumer, startConsumer } from "#core/platform/log/consumer.ts";
 import { createLog } from "#core/platform/process/log.ts";
 import { currentSpan, isTracing } from "#core/platform/process/tracing.ts";
+import { VERSION } from "#core/platform/process/version.ts";
 import { NO_ARCHIVE } from "#core/search/store/archive-search.ts";
 import { createIngestApp } from "#ingest/app.ts";
 import { trackHandler } from "#processors/track/track.ts";
 import { type CollectedSpan, type Collector, startCollector } from "#test/support/collector.ts";
 import { event, push } from "#test/support/courier.ts";
 import { eventually } from "#test/support/eventually.ts";
+import { BARE, newProduct, READY_LIMIT_MS } from "#test/support/product.ts";
 import {
   createAuthority,
   type Receiver,
@@ -153,6 +155,48 @@ describe("with a collector", () => {
     expect(JSON.stringify([...spans.values()])).not.toContain(sent.trackingNumber);
   });
 
+  test.each([
+    ["http/json", "application/json"],
+    ["http/protobuf", "application/x-protobuf"],
+    ["grpc", "application/x-protobuf"],
+  ])(
+    "with %s the spans arrive as %s, with the instance, the version and OTEL_RESOURCE_ATTRIBUTES",
+    async (protocol, type) => {
+      const running = await start({
+        ...traced(),
+        OTEL_EXPORTER_OTLP_PROTOCOL: protocol,
+        OTEL_RESOURCE_ATTRIBUTES:
+          "deployment.environment.name=pr%C3%BCfung, k8s.pod.name=waybill-0",
+      });
+      collector.contentTypes.length = 0;
+      receiver.behave(202);
+      await deliverOne(running, SAMPLED);
+      const spans = await collected();
+      expect(new Set(collector.contentTypes)).toEqual(new Set([type]));
+      for (const name of CHAIN) {
+        const span = spans.get(name);
+        expect(span?.traceId).toBe(TRACE_ID);
+        expect(span?.resource).toMatchObject({
+          "service.name": "waybill-test",
+          "service.version": VERSION,
+          "service.instance.id": expect.stringMatching(/^[0-9a-f-]{36}$/),
+          "deployment.environment.name": "prüfung",
+          "k8s.pod.name": "waybill-0",
+        });
+      }
+      expect(spans.get("send webhook")?.facts).toMatchObject({ "http.response.status_code": 202 });
+    },
+  );
+
+  test("without tracecontext among OTEL_PROPAGATORS, no caller's trace is continued, and no receiver is sent one", async () => {
+    const running = await start({ ...traced(), OTEL_PROPAGATORS: "none" });
+    const { traceparent } = await deliverOne(running, SAMPLED);
+    expect(traceparent).toBeUndefined();
+    const spans = await collected();
+    const ids = new Set(CHAIN.map((name) => spans.get(name)?.traceId));
+    expect([ids.size, ids.has(TRACE_ID)]).toEqual([1, false]);
+  });
+
   test("a request of the API has a span in its caller's trace, named by its route and not by its path", async () => {
     const clickhouse = { CLICKHOUSE_URL: "http://nobody:nothing@127.0.0.1:1/none" };
     const { runtime } = await start({ ...traced(), ...clickhouse });
@@ -249,12 +293,109 @@ describe("without a collector", () => {
     expect(texts.join("")).not.toContain(TRACE_ID);
   });
 
-  test("OTEL_SDK_DISABLED ends them, and a protocol that is not spoken is refused at the start", () => {
-    expect(readConfig({ ...traced(), OTEL_SDK_DISABLED: "true" }).tracing).toBeNull();
-    expect(() => readConfig({ ...traced(), OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" })).toThrow(
-      "OTEL_EXPORTER_OTLP_PROTOCOL",
-    );
-    expect(() => readConfig({ OTEL_TRACES_SAMPLER_ARG: "1.5" })).toThrow("a number from 0 to 1");
-    expect(() => readConfig({ OTEL_EXPORTER_OTLP_HEADERS: "no pair" })).toThrow("name=value");
+  test("OTEL_SDK_DISABLED and OTEL_TRACES_EXPORTER=none end them without a warning", () => {
+    for (const off of [{ OTEL_SDK_DISABLED: "True" }, { OTEL_TRACES_EXPORTER: "none" }]) {
+      const { tracing, otelWarnings } = readConfig({ ...traced(), ...off });
+      expect([tracing, otelWarnings]).toEqual([null, []]);
+    }
+  });
+});
+
+describe("the variables of OpenTelemetry", () => {
+  test.each([
+    ["OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", true],
+    ["OTEL_EXPORTER_OTLP_PROTOCOL", "thrift", true],
+    ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "collector:4317", false],
+    ["OTEL_TRACES_EXPORTER", "zipkin", false],
+    ["OTEL_TRACES_EXPORTER", "otlp,console", true],
+    ["OTEL_TRACES_SAMPLER", "jaeger_remote", true],
+    ["OTEL_TRACES_SAMPLER_ARG", "1.5", true],
+    ["OTEL_EXPORTER_OTLP_TIMEOUT", "soon", true],
+    ["OTEL_EXPORTER_OTLP_HEADERS", "no pair", true],
+    ["OTEL_RESOURCE_ATTRIBUTES", "a=%", true],
+    ["OTEL_PROPAGATORS", "b3", true],
+    ["OTEL_PROPAGATORS", "tracecontext,baggage,b3,xray", true],
+    ["OTEL_SDK_DISABLED", "maybe", true],
+    ["OTEL_METRICS_EXPORTER", "otlp", true],
+    ["OTEL_LOGS_EXPORTER", "otlp", true],
+    ["OTEL_NOBODY_KNOWS", "1", true],
+  ])("%s=%s has one warning and stops no start", (name, value, hasTraces) => {
+    const { tracing, otelWarnings } = readConfig({ ...traced(), [name]: value });
+    expect(otelWarnings).toEqual([expect.stringMatching(new RegExp(`^${name}: `))]);
+    expect(tracing !== null).toBe(hasTraces);
+  });
+
+  test("those that ask for nothing else have no warning", () => {
+    const silent = {
+      OTEL_METRICS_EXPORTER: "none",
+      OTEL_LOGS_EXPORTER: "none",
+      OTEL_BSP_SCHEDULE_DELAY: "500",
+      OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: "http://collector:4317",
+      OTEL_RESOURCE_ATTRIBUTES_POD_NAME: "waybill-0",
+    };
+    expect(readConfig({ ...traced(), ...silent }).otelWarnings).toEqual([]);
+  });
+
+  test(
+    "a start is not stopped and writes each warning once, the library's too",
+    async () => {
+      const product = await newProduct(
+        BARE,
+        {},
+        {
+          ...traced(),
+          OTEL_EXPORTER_OTLP_TIMEOUT: "soon",
+          OTEL_NOBODY_KNOWS: "1",
+          OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT: "many",
+        },
+      );
+      try {
+        await product.start();
+        const lines = product.output().split("\n");
+        const saying = (name: string) => lines.filter((line) => line.includes(name)).length;
+        expect(saying("OTEL_EXPORTER_OTLP_TIMEOUT")).toBe(1);
+        expect(saying("OTEL_NOBODY_KNOWS")).toBe(1);
+        expect(saying("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT")).toBe(1);
+      } finally {
+        await product.end();
+      }
+    },
+    READY_LIMIT_MS,
+  );
+
+  test.each([
+    ["http://all:4317", undefined, "http://all:4318/v1/traces"],
+    ["https://all:443/base", undefined, "https://all/base/v1/traces"],
+    ["http://all:4317", "http://traces:4317", "http://traces:4318/v1/traces"],
+    [undefined, "http://traces:4318/v1/traces", "http://traces:4318/v1/traces"],
+  ])("with grpc, %p and %p mean %s over HTTP", (all, traces, url) => {
+    const { tracing, otelWarnings } = readConfig({
+      OTEL_EXPORTER_OTLP_ENDPOINT: all,
+      OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: traces,
+      OTEL_EXPORTER_OTLP_PROTOCOL: "grpc",
+    });
+    expect(tracing).toMatchObject({ url, protocol: "http/protobuf" });
+    expect(otelWarnings).toEqual([expect.stringContaining(url.replace(/^https?:\/\//, ""))]);
+  });
+
+  test("those for traces override those for all signals, and OTEL_SERVICE_NAME the attribute", () => {
+    const { tracing } = readConfig({
+      OTEL_EXPORTER_OTLP_ENDPOINT: "http://all:4318",
+      OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "http://traces:4318/own",
+      OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: "http/protobuf",
+      OTEL_EXPORTER_OTLP_HEADERS: "a=1,b=1",
+      OTEL_EXPORTER_OTLP_TRACES_HEADERS: "b=2",
+      OTEL_EXPORTER_OTLP_TRACES_TIMEOUT: "500",
+      OTEL_RESOURCE_ATTRIBUTES: "service.name=attribute",
+    });
+    expect(tracing).toMatchObject({
+      url: "http://traces:4318/own",
+      protocol: "http/protobuf",
+      headers: { a: "1", b: "2" },
+      timeoutMs: 500,
+      attributes: { "service.name": "attribute" },
+    });
+    const named = { ...traced(), OTEL_RESOURCE_ATTRIBUTES: "service.name=attribute" };
+    expect(readConfig(named).tracing?.attributes["service.name"]).toBe("waybill-test");
   });
 });

@@ -3,14 +3,10 @@
 import type { Cidr } from "#core/platform/network/cidr.ts";
 import type { ReplicaTerms } from "#core/platform/redis/replica-waits.ts";
 import { counted } from "#core/platform/schema/counted.ts";
+import { otelWarnings } from "./otel-variables.ts";
+import { grpcWarnings, type TracingConfig, tracingOf } from "./tracing-config.ts";
 import { urlOf } from "./url-of.ts";
-import {
-  type ClientCertHeaders,
-  type TraceSampler,
-  VARIABLES,
-  type Values,
-  type VariableName,
-} from "./variables.ts";
+import { type ClientCertHeaders, VARIABLES, type Values, type VariableName } from "./variables.ts";
 
 export interface Config {
   readonly host: string;
@@ -78,6 +74,8 @@ export interface Config {
   readonly testClock: boolean;
   /** Null = no traces. */
   readonly tracing: TracingConfig | null;
+  /** What OpenTelemetry variables ask for and Waybill does not do: a sentence each. */
+  readonly otelWarnings: readonly string[];
   readonly logLevel: string;
   /** Sizes the memory of eventIds; see `core/events/store/seen.ts`. */
   readonly eventsPerDay: number;
@@ -105,16 +103,6 @@ export interface Config {
   };
 }
 
-export interface TracingConfig {
-  /** Takes traces over OTLP/HTTP as JSON. */
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly serviceName: string;
-  readonly sampler: TraceSampler;
-  /** Of the traces that a ratio sampler records, from 0 to 1. */
-  readonly share: number;
-}
-
 export interface IngestTls {
   readonly certFile: string;
   readonly keyFile: string;
@@ -132,27 +120,44 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /** @throws {ConfigFaults} with every fault of the environment. */
 export function readConfig(env: Environment): Config {
-  const { values, faults } = readVariables(env);
+  const { values, faults, otelFaults } = readVariables(env);
   faults.push(...faultsBetween(env), ...faultsOfPorts(values));
   if (faults.length > 0) throw new ConfigFaults(faults);
-  return configOf(values as Values);
+  const tracing = otelFaults.some((fault) => NO_TRACES.test(fault))
+    ? null
+    : tracingOf(values as Values);
+  const warnings = [
+    ...otelFaults,
+    ...otelWarnings(env),
+    ...grpcWarnings(tracing, values as Values),
+  ];
+  return { ...configOf(values as Values), tracing, otelWarnings: warnings };
 }
+
+/** Counted as not set, these could send traces and the secrets of their headers to another collector than the one that is meant. */
+const NO_TRACES = /^OTEL_EXPORTER_OTLP_(TRACES_)?ENDPOINT:/;
 
 /** What is set to nothing is not set. */
 function given(env: Environment, name: string): string | undefined {
   return env[name] === "" ? undefined : env[name];
 }
 
-/** @returns the values of the variables that are right, and what is wrong with the others */
-function readVariables(env: Environment): { values: Partial<Values>; faults: string[] } {
+/** @returns the valid values, and what is wrong with the others; a faulty OpenTelemetry variable then counts as not set */
+function readVariables(env: Environment) {
   const values: Partial<Record<VariableName, unknown>> = {};
   const faults: string[] = [];
+  const otelFaults: string[] = [];
   for (const name of Object.keys(VARIABLES) as VariableName[]) {
     const reading = VARIABLES[name].read(given(env, name));
-    if ("faults" in reading) faults.push(...reading.faults.map((fault) => `${name}: ${fault}`));
-    else values[name] = reading.value;
+    if ("value" in reading) values[name] = reading.value;
+    else {
+      const isOtel = name.startsWith("OTEL_");
+      const unset = isOtel ? VARIABLES[name].read(undefined) : reading;
+      if ("value" in unset) values[name] = unset.value;
+      (isOtel ? otelFaults : faults).push(...reading.faults.map((fault) => `${name}: ${fault}`));
+    }
   }
-  return { values: values as Partial<Values>, faults };
+  return { values: values as Partial<Values>, faults, otelFaults };
 }
 
 /** What variables that are right by themselves say against each other. */
@@ -211,22 +216,7 @@ function faultsOfPorts(values: Partial<Values>): string[] {
   return [`${fixed.join(", ")}: each needs a port of its own.`];
 }
 
-/** As OpenTelemetry has it, but that traces are off where no collector is named. */
-function tracingOf(values: Values): TracingConfig | null {
-  const base = values.OTEL_EXPORTER_OTLP_ENDPOINT;
-  const collector = base === null ? null : `${base.replace(/\/+$/, "")}/v1/traces`;
-  const url = values.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? collector;
-  if (url === null || values.OTEL_SDK_DISABLED === "true") return null;
-  return {
-    url,
-    headers: values.OTEL_EXPORTER_OTLP_HEADERS ?? {},
-    serviceName: values.OTEL_SERVICE_NAME,
-    sampler: values.OTEL_TRACES_SAMPLER,
-    share: values.OTEL_TRACES_SAMPLER_ARG ?? 1,
-  };
-}
-
-function configOf(values: Values): Config {
+function configOf(values: Values): Omit<Config, "tracing" | "otelWarnings"> {
   const tls = { certFile: values.INGEST_TLS_CERT_FILE, keyFile: values.INGEST_TLS_KEY_FILE };
   return {
     host: values.HOST,
@@ -274,7 +264,6 @@ function configOf(values: Values): Config {
             clientCaFile: values.INGEST_TLS_CLIENT_CA_FILE,
           },
     testClock: values.TEST_CLOCK === "1",
-    tracing: tracingOf(values),
     logLevel: values.LOG_LEVEL,
     eventsPerDay: values.EVENTS_PER_DAY,
     logHighWater: values.LOG_HIGH_WATER,

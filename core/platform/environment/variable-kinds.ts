@@ -37,6 +37,34 @@ export const headerList: Kind<Readonly<Record<string, string>>> = (value) => {
   return { value: headers };
 };
 
+/** `name=value` pairs with percent-encoded UTF-8, as OpenTelemetry writes the attributes of a resource. */
+export const attributeList: Kind<Readonly<Record<string, string>>> = (value) => {
+  const attributes: Record<string, string> = {};
+  try {
+    for (const pair of listed(value)) {
+      const [, name, text = ""] = /^([^=]+?)\s*=\s*(.*)$/.exec(pair) ?? [];
+      if (name === undefined) throw new Error("no pair");
+      attributes[decodeURIComponent(name)] = decodeURIComponent(text);
+    }
+  } catch {
+    return fault("pairs such as name=value, comma-separated and percent-encoded.");
+  }
+  return { value: attributes };
+};
+
+/** Those of a list that we know; `otel-variables.ts` warns of the others. */
+export function someOf<const T extends string>(values: readonly T[]): Kind<readonly T[]> {
+  return (text) => {
+    const given = listed(text.toLowerCase());
+    return { value: values.filter((one) => given.includes(one)) };
+  };
+}
+
+/** Case does not count. */
+export function lowerCase<T>(kind: Kind<T>): Kind<T> {
+  return (text) => kind(text.toLowerCase());
+}
+
 export const fraction: Kind<number> = (value) => {
   const share = Number(value);
   if (/^(0|1|0?\.\d+|[01]\.\d+)$/.test(value) && share <= 1) return { value: share };
@@ -124,7 +152,7 @@ function list<T>(
   return faults.length > 0 ? { faults } : { value: values };
 }
 
-function listed(text: string): string[] {
+export function listed(text: string): string[] {
   return text
     .split(",")
     .map((part) => part.trim())

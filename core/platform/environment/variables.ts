@@ -4,6 +4,7 @@
  */
 import {
   addresses,
+  attributeList,
   clusterName,
   exportTarget,
   folder,
@@ -12,6 +13,7 @@ import {
   host,
   jsonFile,
   type Kind,
+  lowerCase,
   mailbox,
   networks,
   oneOf,
@@ -19,6 +21,7 @@ import {
   port,
   type Reading,
   secret,
+  someOf,
   text,
   url,
   urls,
@@ -41,9 +44,14 @@ const TRACE_SAMPLERS = [
   "parentbased_always_off",
   "parentbased_traceidratio",
 ] as const;
+/** See `tracing-config.ts` for what becomes of grpc. */
+const OTLP_PROTOCOLS = ["http/json", "http/protobuf", "grpc"] as const;
+export const PROPAGATORS = ["tracecontext", "baggage", "none"] as const;
+export const TRACE_EXPORTERS = ["otlp", "none"] as const;
 /** See `core/platform/http/peer.ts`. */
 const CLIENT_CERT_HEADERS = ["none", "x-client-cert", "envoy", "rfc9440"] as const;
 
+export type OtlpProtocol = (typeof OTLP_PROTOCOLS)[number];
 export type TraceSampler = (typeof TRACE_SAMPLERS)[number];
 export type ClientCertHeaders = (typeof CLIENT_CERT_HEADERS)[number];
 
@@ -249,17 +257,51 @@ export const VARIABLES = {
   ),
   OTEL_EXPORTER_OTLP_PROTOCOL: preset(
     "http/json",
-    oneOf(["http/json"]),
-    "Protocol of the collector: http/json.",
+    lowerCase(oneOf(OTLP_PROTOCOLS)),
+    "Protocol of the collector: http/json or http/protobuf. With grpc, traces go as http/protobuf to port 4318 in place of 4317.",
+  ),
+  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: optional(
+    lowerCase(oneOf(OTLP_PROTOCOLS)),
+    "The protocol for traces, instead of the general one.",
   ),
   OTEL_EXPORTER_OTLP_HEADERS: optional(
     headerList,
     "Headers for the collector: name=value, comma-separated.",
   ),
-  OTEL_SERVICE_NAME: preset("waybill", text, "Name of the service in traces."),
+  OTEL_EXPORTER_OTLP_TRACES_HEADERS: optional(
+    headerList,
+    "Headers for traces, besides the general ones.",
+  ),
+  OTEL_EXPORTER_OTLP_TIMEOUT: preset(
+    "10000",
+    wholeNumber(1, 600_000),
+    "Milliseconds that the collector has to answer.",
+  ),
+  OTEL_EXPORTER_OTLP_TRACES_TIMEOUT: optional(
+    wholeNumber(1, 600_000),
+    "The same for traces, instead of the general one.",
+  ),
+  OTEL_SERVICE_NAME: optional(
+    text,
+    "service.name in traces. If it is not set: that of OTEL_RESOURCE_ATTRIBUTES, or waybill.",
+  ),
+  OTEL_RESOURCE_ATTRIBUTES: optional(
+    attributeList,
+    "Resource attributes of traces: name=value, comma-separated and percent-encoded.",
+  ),
+  OTEL_TRACES_EXPORTER: preset(
+    "otlp",
+    someOf(TRACE_EXPORTERS),
+    "otlp, or none: no traces, whatever else is set.",
+  ),
+  OTEL_PROPAGATORS: preset(
+    "tracecontext,baggage",
+    someOf(PROPAGATORS),
+    "Without tracecontext, callers' traces are not continued, and webhooks carry no traceparent.",
+  ),
   OTEL_TRACES_SAMPLER: preset(
     "parentbased_always_on",
-    oneOf(TRACE_SAMPLERS),
+    lowerCase(oneOf(TRACE_SAMPLERS)),
     `Which traces are recorded: ${TRACE_SAMPLERS.join(", ")}.`,
   ),
   OTEL_TRACES_SAMPLER_ARG: optional(
@@ -268,7 +310,7 @@ export const VARIABLES = {
   ),
   OTEL_SDK_DISABLED: preset(
     "false",
-    oneOf(["true", "false"]),
+    lowerCase(oneOf(["true", "false"])),
     "true: no traces whatever else is set.",
   ),
   TEST_CLOCK: preset(

@@ -1,6 +1,12 @@
 /** Sends traces to a collector over OTLP/HTTP. */
-import type { Config, TracingConfig } from "#core/platform/environment/config.ts";
+
+import { hostname } from "node:os";
+import type { Config } from "#core/platform/environment/config.ts";
+import type { TracingConfig } from "#core/platform/environment/tracing-config.ts";
+import { VARIABLES } from "#core/platform/environment/variables.ts";
+import type { Log } from "./log.ts";
 import { type SpanKind, type Tracing, useTracing } from "./tracing.ts";
+import { VERSION } from "./version.ts";
 
 const KINDS: Readonly<Record<SpanKind, "SERVER" | "CONSUMER" | "CLIENT">> = {
   server: "SERVER",
@@ -11,15 +17,16 @@ const KINDS: Readonly<Record<SpanKind, "SERVER" | "CONSUMER" | "CLIENT">> = {
 const FLUSH_LIMIT_MS = 2_000;
 
 /** Loads the library only when traces are on. @returns what sends the rest and ends tracing */
-export async function openTracing({
-  tracing,
-}: Pick<Config, "tracing">): Promise<() => Promise<void>> {
+export async function openTracing(
+  { tracing }: Pick<Config, "tracing">,
+  log: Log,
+): Promise<() => Promise<void>> {
   if (tracing === null) return async () => {};
   const { trace, ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags } = await import(
     "@opentelemetry/api"
   );
   const { parseTraceParent } = await import("@opentelemetry/core");
-  const provider = await openProvider(tracing);
+  const provider = await withWarnings(log, () => openProvider(tracing));
   const tracer = provider.getTracer("waybill");
 
   const begin: Tracing["begin"] = (kind, name, parent) => {
@@ -43,7 +50,7 @@ export async function openTracing({
       },
     };
   };
-  useTracing({ begin });
+  useTracing({ begin, propagates: tracing.propagates });
   return async () => {
     useTracing(null);
     const sent = provider.shutdown().catch(() => {});
@@ -51,9 +58,28 @@ export async function openTracing({
   };
 }
 
-async function openProvider({ url, headers, serviceName, sampler, share }: TracingConfig) {
+/** What the library finds wrong with the variables that it reads itself; `config.otelWarnings` has the others. */
+async function withWarnings<T>(log: Log, open: () => Promise<T>): Promise<T> {
+  const { diag, DiagLogLevel } = await import("@opentelemetry/api");
+  const warnings = new Set<string>();
+  const warn = (text: string) => void warnings.add(text);
+  const ignore = () => {};
+  const logger = { error: warn, warn, info: ignore, debug: ignore, verbose: ignore };
+  diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
+  try {
+    return await open();
+  } finally {
+    diag.disable();
+    const own = Object.keys(VARIABLES);
+    for (const text of warnings) {
+      if (!own.some((name) => text.includes(name))) log.warn(`OpenTelemetry: ${text}`);
+    }
+  }
+}
+
+async function openProvider(tracing: TracingConfig) {
+  const { sampler, share } = tracing;
   const sdk = await import("@opentelemetry/sdk-trace-base");
-  const { OTLPTraceExporter } = await import("@opentelemetry/exporter-trace-otlp-http");
   const { defaultResource, resourceFromAttributes } = await import("@opentelemetry/resources");
   const own = {
     always_on: () => new sdk.AlwaysOnSampler(),
@@ -63,8 +89,28 @@ async function openProvider({ url, headers, serviceName, sampler, share }: Traci
   const root = own[sampler.replace("parentbased_", "") as keyof typeof own]();
   return new sdk.BasicTracerProvider({
     sampler: sampler.startsWith("parentbased_") ? new sdk.ParentBasedSampler({ root }) : root,
-    resource: defaultResource().merge(resourceFromAttributes({ "service.name": serviceName })),
+    resource: defaultResource().merge(
+      resourceFromAttributes({ ...instance(), ...tracing.attributes }),
+    ),
     // A full queue drops spans: an unavailable collector delays nothing.
-    spanProcessors: [new sdk.BatchSpanProcessor(new OTLPTraceExporter({ url, headers }))],
+    spanProcessors: [new sdk.BatchSpanProcessor(await openExporter(tracing))],
   });
+}
+
+/** What tells the processes of one service apart; OTEL_RESOURCE_ATTRIBUTES may say otherwise. */
+function instance(): Readonly<Record<string, string | number>> {
+  return {
+    "service.version": VERSION,
+    "service.instance.id": crypto.randomUUID(),
+    "host.name": hostname(),
+    "process.pid": process.pid,
+  };
+}
+
+async function openExporter({ url, protocol, headers, timeoutMs }: TracingConfig) {
+  const { OTLPTraceExporter } =
+    protocol === "http/protobuf"
+      ? await import("@opentelemetry/exporter-trace-otlp-proto")
+      : await import("@opentelemetry/exporter-trace-otlp-http");
+  return new OTLPTraceExporter({ url, headers, timeoutMillis: timeoutMs });
 }

@@ -24,6 +24,8 @@ export interface TracedWork {
 }
 
 export interface Tracing {
+  /** Whether callers' traces are continued, and receivers are sent ours. */
+  readonly propagates: boolean;
   /** @param parent a `traceparent`; one that cannot be read begins a new trace @returns null if the trace is not sampled */
   readonly begin: (kind: SpanKind, name: string, parent: string | null) => TracedWork | null;
 }
@@ -42,7 +44,12 @@ export function isTracing(): boolean {
 
 /** The first span of this service in a trace. */
 export function beginTrace(kind: SpanKind, name: string, parent: string | null): TracedWork | null {
-  return tracing === null ? null : tracing.begin(kind, name, parent);
+  return tracing === null ? null : tracing.begin(kind, name, tracing.propagates ? parent : null);
+}
+
+/** What a receiver is sent of a span. */
+export function sentOf(span: TracedWork | null): string | undefined {
+  return tracing?.propagates ? span?.traceparent : undefined;
 }
 
 /** The next span of a trace that an event carries; null for an event without one. */
