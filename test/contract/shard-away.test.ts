@@ -3,6 +3,7 @@
  * that they reach, ingest serves all messages that do not need it, and what waits for it holds up nothing.
  */
 import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { entityKey } from "#core/configuration/store/entities.ts";
 import { createLive } from "#core/configuration/store/live.ts";
 import { encodeLoggedEvent } from "#core/events/store/event-log.ts";
 import { type LogItem, startConsumer } from "#core/platform/log/consumer.ts";
@@ -166,6 +167,39 @@ test("a command to a shard that is away fails after half a second at most, and t
   // Of itself the client lets each of them wait for a connection, for seconds.
   expect(performance.now() - atMs).toBeLessThan(20 * CONNECT_WAIT_MS);
   expect(mastersOf(redis).length).toBeGreaterThan(0);
+}, 300_000);
+
+test("what is changed in the configuration counts while another part of it is away, and the rest once that is back", async () => {
+  const { redis, live } = runtime;
+  const entity = (id: number) => entityKey("channel", String(id));
+  const own = [...live.configuration().channels.keys()];
+  const places = [SYSTEM_KEY, ...own.map(entity)].map((key) => cluster.shardOf(key));
+  const [systems, ...shardsOf] = await Promise.all(places);
+  const lostAt = shardsOf.findIndex((shard) => shard !== systems);
+  const changedAt = shardsOf.findIndex((shard) => shard !== shardsOf[lostAt]);
+  const [lost = 0, changed = 0] = [own[lostAt], own[changedAt]];
+  const isActive = (id: number) => live.configuration().channels.get(id)?.active;
+  const setActive = (id: number, value: "0" | "1") => redis.hSet(entity(id), "active", value);
+  const announce = () => redis.hIncrBy(SYSTEM_KEY, "version", 1);
+  // Not announced yet when its shard goes.
+  await setActive(lost, "0");
+  await lose(entity(lost));
+  await setActive(changed, "0");
+  const version = await announce();
+  await eventually(async () => {
+    await live.refresh();
+    return isActive(changed) === false;
+  }, "it counts");
+  expect(isActive(lost)).toBe(true);
+  expect(live.configuration().version).toBeLessThan(version);
+  await bringBack();
+  await eventually(
+    async () => (await live.refresh()).version === version && isActive(lost) === false,
+    "the rest counts",
+    LIMIT_MS,
+  );
+  await Promise.all([lost, changed].map((id) => setActive(id, "1")));
+  await announce();
 }, 300_000);
 
 test("without the shard of its version the configuration counts as it was last read, for a limited time", async () => {

@@ -22,14 +22,14 @@ import {
   tokensInForce,
 } from "./courier-access.ts";
 import { type Disabled, earlierTargetsOf } from "./endpoint-entity.ts";
-import {
-  type ApiKeyEntity,
-  allEntities,
-  type BoxEntity,
-  type ChannelEntity,
-  type CourierEntity,
-  type EndpointEntity,
+import type {
+  ApiKeyEntity,
+  BoxEntity,
+  ChannelEntity,
+  CourierEntity,
+  EndpointEntity,
 } from "./entities.ts";
+import type { ReadEntities } from "./known-entities.ts";
 import { withShadows } from "./test-channels.ts";
 
 export interface Courier {
@@ -170,16 +170,20 @@ export interface Configuration {
 }
 
 /** The version is read first: a change in between is seen as a newer version and loads everything again. */
-export async function loadConfiguration(redis: Redis, publicUrl = ""): Promise<Configuration> {
+export async function loadConfiguration(
+  redis: Redis,
+  publicUrl: string,
+  read: ReadEntities,
+): Promise<Configuration> {
   const version = Number((await redis.hGet(SYSTEM_KEY, "version")) ?? 0);
   const [couriers, companies, boxes, channels, apiKeys, endpoints, [registry]] = await Promise.all([
-    allEntities(redis, "courier"),
-    allEntities(redis, "company"),
-    allEntities(redis, "box"),
-    allEntities(redis, "channel"),
-    allEntities(redis, "apiKey"),
-    allEntities(redis, "endpoint"),
-    allEntities(redis, "registry"),
+    read("courier"),
+    read("company"),
+    read("box"),
+    read("channel"),
+    read("apiKey"),
+    read("endpoint"),
+    read("registry"),
   ]);
   const details: SetupStatusDetail[] = registry ? JSON.parse(registry.statusDetails) : [];
   const statusDetails = new Map(details.map((detail) => [detail.id, detail]));

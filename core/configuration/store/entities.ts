@@ -181,7 +181,7 @@ export interface RegistryEntity {
   readonly statusDetails: string;
 }
 
-interface Entities {
+export interface Entities {
   courier: CourierEntity;
   company: CompanyEntity;
   box: BoxEntity;

@@ -4,6 +4,7 @@ import type { Redis } from "#core/platform/redis/client.ts";
 import { SYSTEM_KEY } from "#core/platform/redis/keys.ts";
 import { isPartAway } from "#core/platform/redis/part-away.ts";
 import { type Configuration, loadConfiguration } from "./configuration.ts";
+import { rememberEntities } from "./known-entities.ts";
 
 export interface Live {
   /** The configuration as of the last `refresh`. */
@@ -11,8 +12,8 @@ export interface Live {
   /** The service clock, UTC milliseconds: the real one, moved forward by `TEST_CLOCK`. */
   readonly now: () => number;
   /**
-   * One small read; loads the configuration again only when its version has changed. While the part of a cluster is away that holds the
-   * version, nobody can change anything, and the configuration as it was last read counts for up to `UNREAD_LIMIT_MS`.
+   * One small read; loads the configuration again only when its version has changed. While a part of a cluster is away nobody can change
+   * what it holds of the configuration, and that counts as it was last read for up to `UNREAD_LIMIT_MS`; what is in reach is followed.
    */
   readonly refresh: () => Promise<Configuration>;
   /** Where the test clock is on: reads it before the time is used. A production process spends no round trip on it. */
@@ -21,6 +22,8 @@ export interface Live {
 
 /** A process that alone is cut off from that part misses changes: what is revoked meanwhile works there for so long at most. */
 export const UNREAD_LIMIT_MS = 3_600_000;
+/** While some of a newer configuration is out of reach, it is loaded again so often. */
+const LOAD_AGAIN_MS = 1_000;
 
 /** @param testClock whether the shared offset of `POST /panel/api/clock` counts */
 export async function createLive(
@@ -29,16 +32,29 @@ export async function createLive(
   publicUrl = "",
   keptMs = UNREAD_LIMIT_MS,
 ): Promise<Live> {
-  let configuration = await loadConfiguration(redis, publicUrl);
+  const entities = rememberEntities(redis);
+  let configuration = await loadConfiguration(redis, publicUrl, entities.read);
+  /** Why some of it could not be loaded; null = it is whole. */
+  let partAway: Error | null = null;
+  let loadAgainAtMs = 0;
   let offsetMs = 0;
   let currentAtMs = performance.now();
   let loading: Promise<Configuration> | null = null;
 
   async function reload(): Promise<Configuration> {
-    loading ??= loadConfiguration(redis, publicUrl).finally(() => {
+    loading ??= load().finally(() => {
       loading = null;
     });
-    configuration = await loading;
+    return loading;
+  }
+
+  /** What was taken from memory may be out of date: the version stays as it was, so that all of it is loaded again. */
+  async function load(): Promise<Configuration> {
+    entities.takeFailure();
+    const loaded = await loadConfiguration(redis, publicUrl, entities.read);
+    partAway = entities.takeFailure();
+    loadAgainAtMs = performance.now() + LOAD_AGAIN_MS;
+    configuration = partAway ? { ...loaded, version: configuration.version } : loaded;
     return configuration;
   }
 
@@ -46,7 +62,9 @@ export async function createLive(
     try {
       const [version, offset] = await redis.hmGet(SYSTEM_KEY, ["version", "clockOffsetMs"]);
       if (testClock) offsetMs = Number(offset ?? 0);
-      if (Number(version ?? 0) !== configuration.version) await reload();
+      const isOld = Number(version ?? 0) !== configuration.version;
+      if (partAway ? performance.now() >= loadAgainAtMs : isOld) await reload();
+      if (partAway) throw partAway;
       currentAtMs = performance.now();
     } catch (error) {
       const isKept = performance.now() < currentAtMs + keptMs;

@@ -1,0 +1,73 @@
+/**
+ * The entities of the configuration, with those that were read last in the place of those that cannot be read. Entities are in all parts of
+ * a cluster: while one is away nothing can be changed there, and what is changed elsewhere, such as a revoked key, must not wait for it.
+ */
+import { EntityId } from "redis-om";
+import type { Redis } from "#core/platform/redis/client.ts";
+import { isPartAway } from "#core/platform/redis/part-away.ts";
+import { type Entities, type EntityKind, entityIds, readEntities } from "./entities.ts";
+
+export type ReadEntities = <K extends EntityKind>(name: K) => Promise<Entities[K][]>;
+
+export interface KnownEntities {
+  /** @throws where a part is away before the kind was read once */
+  readonly read: ReadEntities;
+  /** Why something that was read since the last call was taken from memory; null = nothing was. */
+  readonly takeFailure: () => Error | null;
+}
+
+type ById<K extends EntityKind> = ReadonlyMap<string, Entities[K]>;
+
+export function rememberEntities(redis: Redis): KnownEntities {
+  const known: { [K in EntityKind]?: ById<K> } = {};
+  let failure: Error | null = null;
+
+  function instead<T>(value: T) {
+    return (error: unknown): T => {
+      if (!isPartAway(error, redis)) throw error;
+      failure = error as Error;
+      return value;
+    };
+  }
+
+  async function readInParts<K extends EntityKind>(
+    name: K,
+    before: ById<K>,
+  ): Promise<Entities[K][]> {
+    const ids = await entityIds(redis, name).catch(instead([...before.keys()]));
+    const reading = ids.map((id) => {
+      const own = before.get(id);
+      return readEntities(redis, name, [id]).catch(instead(own ? [own] : []));
+    });
+    return (await Promise.all(reading)).flat();
+  }
+
+  async function readAll<K extends EntityKind>(name: K): Promise<Entities[K][]> {
+    try {
+      return await readEntities(redis, name, await entityIds(redis, name));
+    } catch (error) {
+      const before: ById<K> | undefined = known[name];
+      if (!before || !isPartAway(error, redis)) throw error;
+      return readInParts(name, before);
+    }
+  }
+
+  return {
+    async read<K extends EntityKind>(name: K) {
+      const found = await readAll(name);
+      const byId = new Map(found.map((one) => [idOf(one), one]));
+      (known as Record<K, ById<K>>)[name] = byId;
+      return found;
+    },
+    takeFailure() {
+      const taken = failure;
+      failure = null;
+      return taken;
+    },
+  };
+}
+
+/** As redis-om keeps it beside the fields. */
+function idOf(entity: object): string {
+  return String((entity as { readonly [EntityId]?: string })[EntityId]);
+}
