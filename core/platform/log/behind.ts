@@ -27,7 +27,8 @@ export interface BehindDeps {
 }
 
 export function followBehind({ redis, outage, catchUp, onBack }: BehindDeps): Behind {
-  const keys = new Set<string>();
+  /** With how often each was added: what fails during a round needs another one. */
+  const keys = new Map<string, number>();
   const pause = createPause();
   let isGone = false;
   let stopping = false;
@@ -41,8 +42,10 @@ export function followBehind({ redis, outage, catchUp, onBack }: BehindDeps): Be
   }
 
   async function tryOne(key: string): Promise<unknown[]> {
+    const added = keys.get(key);
     try {
       await catchUp(key);
+      if (keys.get(key) !== added) return [];
       keys.delete(key);
       onBack();
       return [];
@@ -59,7 +62,7 @@ export function followBehind({ redis, outage, catchUp, onBack }: BehindDeps): Be
       if (isGone) await ensureGroups(redis).catch(() => {});
       isGone = false;
       const begunAtMs = performance.now();
-      const errors = (await Promise.all([...keys].map(tryOne))).flat();
+      const errors = (await Promise.all([...keys.keys()].map(tryOne))).flat();
       // They have one reason in common, as a rule; one of them counts.
       waitMs = errors.length === 0 ? 0 : note(errors[0], begunAtMs);
     }
@@ -72,7 +75,7 @@ export function followBehind({ redis, outage, catchUp, onBack }: BehindDeps): Be
     add(key, error, begunAtMs) {
       // Another process takes over what is pending.
       if (stopping) return;
-      keys.add(key);
+      keys.set(key, (keys.get(key) ?? 0) + 1);
       running ??= run(note(error, begunAtMs));
     },
     async stop() {
