@@ -35,6 +35,7 @@ import {
   withoutOrderNulls,
 } from "#core/setup/rules/setup.ts";
 import { applySetup, SetupFaults } from "#core/setup/store/apply-setup.ts";
+import { warnAboutDurability } from "./durability.ts";
 import { endOnSignal } from "./end-on-signal.ts";
 import { openSecrets, type Secrets, type SecretUse } from "./open-secrets.ts";
 import { bindOpsDoor, METRICS_VARIABLE, openOpsPort } from "./ops-port.ts";
@@ -212,30 +213,6 @@ export async function applySetupFile(runtime: Runtime, file: unknown): Promise<n
   const ignored = settingsWithoutEffect(file as SetupFile);
   if (ignored.length > 0) log.warn({ settings: ignored }, "these settings are not in effect yet");
   return written;
-}
-
-/** Durable before 200: warns when the server that was given promises less than the embedded one. */
-async function warnAboutDurability(redis: Redis, log: Log): Promise<void> {
-  try {
-    const read = async (name: string) => (await redis.configGet(name))[name];
-    const found = {
-      appendonly: await read("appendonly"),
-      appendfsync: await read("appendfsync"),
-      aofLoadTruncated: await read("aof-load-truncated"),
-      maxmemoryPolicy: await read("maxmemory-policy"),
-    };
-    const wanted = {
-      ...{ appendonly: "yes", appendfsync: "always", aofLoadTruncated: "no" },
-      maxmemoryPolicy: "noeviction",
-    };
-    if (!Bun.deepEquals(found, wanted)) {
-      log.warn({ found, wanted }, "this Redis may lose events that were answered ACCEPTED");
-    }
-  } catch {
-    log.warn(
-      "cannot read the persistence settings of this Redis; check appendonly, appendfsync, aof-load-truncated, noeviction",
-    );
-  }
 }
 
 /** Runs roles until SIGTERM or SIGINT, then drains and stops them and ends the process with status 0. */

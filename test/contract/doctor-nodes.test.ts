@@ -3,10 +3,12 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createClient } from "redis";
 import { REDIS_CODES_OF_CLUSTERS } from "#core/doctor/redis-doctor.ts";
 import { examineStores } from "#core/doctor/store-doctor.ts";
+import { releaseFailover } from "#core/placement/store/move-slots.ts";
 import { parseSlotStats, slotsOfTags } from "#core/placement/store/partition-load.ts";
 import { createLog } from "#core/platform/process/log.ts";
 import { connectCluster, type Redis } from "#core/platform/redis/client.ts";
-import { readNodes } from "#core/platform/redis/nodes/cluster-nodes.ts";
+import { linkNodes, readNodes } from "#core/platform/redis/nodes/cluster-nodes.ts";
+import { warnAboutDurability } from "#core/runtime/durability.ts";
 import { outcomeOf, startCommand } from "#test/support/command.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { startTestCluster, type TestCluster } from "#test/support/redis-cluster.ts";
@@ -81,6 +83,31 @@ test("a setting that differs on one node, master or replica, is found and the no
   }
   expect(await wrong()).toEqual([]);
 }, 60_000);
+
+test("a start warns of each node that promises less than events answered ACCEPTED need, master or replica", async () => {
+  const warned: unknown[] = [];
+  const told = { warn: (about: unknown) => void warned.push(about) };
+  await warnAboutDurability(redis, told);
+  expect(warned).toEqual([]);
+  const lax = [...(await nodesOf(true)).slice(2), ...(await nodesOf(false)).slice(0, 1)];
+  for (const { port } of lax) await tell(port, "CONFIG", "SET", "appendfsync", "everysec");
+  await warnAboutDurability(redis, told);
+  const found = expect.objectContaining({ appendfsync: "everysec" });
+  const expected = lax.map(({ place: node }) => expect.objectContaining({ node, found }));
+  expect(warned).toHaveLength(lax.length);
+  expect(warned).toEqual(expect.arrayContaining(expected));
+  for (const { port } of lax) await tell(port, "CONFIG", "SET", "appendfsync", "always");
+});
+
+test("what an interrupted move has held back is released on every node, also where a replica has become a master", async () => {
+  const nodes = [...(await nodesOf(true)), ...(await nodesOf(false))];
+  for (const { port } of nodes)
+    await tell(port, "CONFIG", "SET", "cluster-replica-no-failover", "yes");
+  expect(await wrong()).toHaveLength(1);
+  const links = await linkNodes(redis, 30_000);
+  await releaseFailover(links).finally(links.close);
+  expect(await wrong()).toEqual([]);
+});
 
 test("a slot that is between two masters is found", async () => {
   const [source, target] = await nodesOf(true);
