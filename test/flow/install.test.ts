@@ -51,7 +51,7 @@ async function run(...args: string[]) {
 
 beforeAll(async () => {
   root = await mkdtemp(join(tmpdir(), "waybill-install-"));
-  await mkdir(join(root, "start"));
+  await mkdir(join(root, "cli/start"), { recursive: true });
   await cp("cli/run.mjs", join(root, "cli/run.mjs"));
   await writeFile(join(root, "cli/start/main.ts"), 'console.log("started");\n');
   const testFile = 'import { test } from "bun:test";\ntest("runs", () => {});\n';
