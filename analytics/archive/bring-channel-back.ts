@@ -44,22 +44,24 @@ export async function bringChannelBack(
   while (!deps.isStopping() && !deps.isTimeUp() && (await isHeld(redis, channelId))) {
     const startedMs = performance.now();
     const summary = await readArchiveSummary(redis, companyId);
-    if (!summary) break;
-    const from = Math.max(summary.floor, after + 1);
-    const places = await readPlacesOfBatches(
-      await clickhouse(),
-      { channelIds: [channelId], from, to: summary.batch + 1 },
-      summary.absentBatches,
-      BATCHES_BROUGHT_BACK,
-    );
-    const isCounting = counts(summary);
-    for (const [batch, own] of Map.groupBy(places, (place) => place.batch)) {
-      await assertHeld();
-      restored += await restoreBatch(deps, { companyId, channelId, batch }, own, isCounting);
-      after = batch;
+    // A company without one has never had anything in the archive.
+    if (summary) {
+      const from = Math.max(summary.floor, after + 1);
+      const places = await readPlacesOfBatches(
+        await clickhouse(),
+        { channelIds: [channelId], from, to: summary.batch + 1 },
+        summary.absentBatches,
+        BATCHES_BROUGHT_BACK,
+      );
+      const isCounting = counts(summary);
+      for (const [batch, own] of Map.groupBy(places, (place) => place.batch)) {
+        await assertHeld();
+        restored += await restoreBatch(deps, { companyId, channelId, batch }, own, isCounting);
+        after = batch;
+      }
+      await deps.pace(performance.now() - startedMs);
+      if (places.length > 0) continue;
     }
-    await deps.pace(performance.now() - startedMs);
-    if (places.length > 0) continue;
     await assertHeld();
     await noteAllRestored(redis, channelId);
     log.info({ channelId, shipments: restored }, "a channel is back from the archive");

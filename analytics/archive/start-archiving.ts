@@ -13,6 +13,7 @@ import {
 } from "#core/platform/process/metrics.ts";
 import { createPause } from "#core/platform/process/pause.ts";
 import { startTicking, type Ticking } from "#core/platform/process/tick.ts";
+import type { Redis } from "#core/platform/redis/client.ts";
 import { ARCHIVER_LOCK_KEY } from "#core/platform/redis/keys.ts";
 import { type Lock, takeLock } from "#core/platform/redis/lock.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
@@ -44,7 +45,12 @@ export function pauseAfterMs(workMs: number): number {
   return Math.min(ARCHIVE_PAUSE_LIMIT_MS, workMs * PAUSES_PER_WORK);
 }
 
-/** What operators keep out of the archive comes back. */
+/** Whether there is anything to do where nothing is to be archived. */
+async function isUsed(redis: Redis): Promise<boolean> {
+  return (await hasArchived(redis)) || (await readHeldChannels(redis)).length > 0;
+}
+
+/** What operators keep out of the archive comes back. Where nothing is in it, whoever asked learns so. */
 async function bringHeldBack(deps: BringBackDeps, assertHeld: Lock["assertHeld"]): Promise<void> {
   const { channels } = await deps.live.refresh();
   for (const held of await readHeldChannels(deps.redis)) {
@@ -124,7 +130,7 @@ export function startArchiving({ runtime, clickhouse, isAlone }: Archiving): Tic
   }
 
   async function round(isStopping: () => boolean): Promise<void> {
-    if (afterDays === 0 && !(await hasArchived(redis))) return;
+    if (afterDays === 0 && !(await isUsed(redis))) return;
     // What waits to be told of a shipment is told while the shipment is in Redis.
     const lookedAtMs = Date.now();
     const lags = await readLags(redis);
@@ -141,9 +147,9 @@ export function startArchiving({ runtime, clickhouse, isAlone }: Archiving): Tic
         const terms = { months, appliedUntilMs, waitMs: RETIRING_WAIT_MS, ...timeLimit() };
         retiredLast = await retireAll({ ...deps, ...terms }, retiredLast, lock.assertHeld);
         if (isStopping()) return;
-        await bringHeldBack({ ...deps, ...timeLimit() }, lock.assertHeld);
-        if (isStopping()) return;
       }
+      await bringHeldBack({ ...deps, ...timeLimit() }, lock.assertHeld);
+      if (isStopping()) return;
       const limit = timeLimit();
       if (afterDays > 0) {
         await noteBacklog(redis, await live.refresh(), live.now(), afterDays);

@@ -80,6 +80,23 @@ test("with the default of 30 days nothing needs ClickHouse until the first shipm
   expect(await hasArchived(redis)).toBe(false);
 });
 
+test.each([0, 30])(
+  "with ARCHIVE_AFTER_DAYS=%i a channel that has nothing in the archive is back at once",
+  async (archiveAfterDays) => {
+    const { redis, live } = runtime;
+    const { id } = channelOf("acme-it");
+    await holdChannel(redis, id, live.now());
+    const config = { ...runtime.config, archiveAfterDays };
+    const clickhouse = () => Promise.reject(new Error("ClickHouse is away"));
+    const terms = { runtime: { ...runtime, config }, clickhouse };
+    const archiving = startArchiving({ ...terms, isAlone: false });
+    const isBack = async () => (await readHeldChannels(redis))[0]?.isDone === true;
+    await eventually(isBack, "the channel is back");
+    await archiving?.stop();
+    await letChannelGo(redis, id);
+  },
+);
+
 describe("once shipments are archived", () => {
   const SHIPMENTS = 250;
   /** With the one that was there before. */
