@@ -26,7 +26,6 @@ import {
 import { openIntake } from "#ingest/messages/intake.ts";
 import { accessTokens } from "#ingest/oauth/access-token.ts";
 import { COURIER_API } from "#ingest/openapi.ts";
-import { reasonNotReady } from "#ingest/readiness.ts";
 import { courierErrors } from "#ingest/reference/errors.ts";
 import { eventRoutes } from "#ingest/routes/events.ts";
 import { referenceRoutes } from "#ingest/routes/reference.ts";
@@ -70,8 +69,6 @@ export function createIngestApp(
         config,
         needs: STORE_NEEDS.ingest,
         refresh: runtime.live.refresh,
-        reasonNotReady: () =>
-          reasonNotReady(redis, [...runtime.live.configuration().couriers.values()]),
       }),
     )
     .use(eventRoutes(deps, findPeer))

@@ -4,7 +4,6 @@ import { courierRateKey } from "#core/platform/redis/keys.ts";
 import type { Running } from "#core/runtime/runtime.ts";
 import { startIngest } from "#ingest/main.ts";
 import { openIntake } from "#ingest/messages/intake.ts";
-import { reasonNotReady } from "#ingest/readiness.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { request } from "#test/support/merchant.ts";
 import { startTestCluster, type TestCluster } from "#test/support/redis-cluster.ts";
@@ -14,7 +13,6 @@ import { testSetup } from "#test/support/setup.ts";
 /** What counts the requests of the one is in another part of the cluster than that of the other and what every role needs. */
 const LOST = { code: "BRT", number: 1 };
 const SERVED = { code: "GLS_ITA", number: 2 };
-const OF_TEST_MODE = { code: "TEST", number: 0 };
 const LIMIT_MS = 30_000;
 const RATE = { perSecond: 1_000, burst: 1_000 };
 
@@ -36,7 +34,7 @@ afterAll(async () => {
   await cluster.stop();
 }, 60_000);
 
-test("a courier whose part of the cluster is away is refused alone; ingest is ready while there is another", async () => {
+test("a courier whose part of the cluster is away gets 503 with Retry-After; others are served, and ingest stays ready", async () => {
   const { redis, live } = runtime;
   const intake = openIntake(redis, live, 1_000);
   const ask = ({ code }: { readonly code: string }) =>
@@ -54,9 +52,14 @@ test("a courier whose part of the cluster is away is refused alone; ingest is re
     "unavailable",
     true,
   ]);
-  await eventually(async () => (await ready()) === 503, "ingest is not ready for it", LIMIT_MS);
-  expect(await reasonNotReady(redis, [OF_TEST_MODE, LOST])).toBeString();
-  expect(await reasonNotReady(redis, [LOST, SERVED])).toBeNull();
+  const refused = await fetch(`${ingest.url}/v1/events`, {
+    ...{ method: "POST", body: "{}" },
+    headers: { authorization: "Bearer tok_brt_1", "content-type": "application/json" },
+  });
+  const { code } = (await refused.json()) as { code: string };
+  expect([refused.status, code]).toEqual([503, "STORE_UNAVAILABLE"]);
+  expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+  expect(await ready()).toBe(200);
   await recover();
-  await eventually(async () => (await ready()) === 200, "ingest is ready again", LIMIT_MS);
+  await eventually(async () => (await ask(LOST)) === true, "it is served again", LIMIT_MS);
 }, 120_000);
