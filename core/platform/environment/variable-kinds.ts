@@ -42,9 +42,9 @@ export const attributeList: Kind<Readonly<Record<string, string>>> = (value) => 
   const attributes: Record<string, string> = {};
   try {
     for (const pair of listed(value)) {
-      const [, name, text = ""] = /^([^=]+?)\s*=\s*(.*)$/.exec(pair) ?? [];
-      if (name === undefined) throw new Error("no pair");
-      attributes[decodeURIComponent(name)] = decodeURIComponent(text);
+      const [, name = "", text = ""] = /^([^=]+)=(.*)$/.exec(pair) ?? [];
+      if (name.trim() === "") throw new Error("no pair");
+      attributes[decodeURIComponent(name.trim())] = decodeURIComponent(text.trim());
     }
   } catch {
     return fault("pairs such as name=value, comma-separated and percent-encoded.");
