@@ -9,9 +9,10 @@ import { problemResponse } from "#core/platform/errors/problem.ts";
 import { bindDoor } from "#core/platform/http/door.ts";
 import { ONE_ROUTER } from "#core/platform/http/request-target.ts";
 import { outcomeOf, startCommand } from "#test/support/command.ts";
+import { eventually } from "#test/support/eventually.ts";
 import { freePort } from "#test/support/free-port.ts";
 import { signIn } from "#test/support/merchant.ts";
-import { BARE, newProduct, type Product } from "#test/support/product.ts";
+import { BARE, newProduct, type Product, READY_LIMIT_MS } from "#test/support/product.ts";
 import { testSetup } from "#test/support/setup.ts";
 
 const API_KEY = "key_acme_main";
@@ -184,15 +185,17 @@ test.each(["::1", "::"])(
     const env = { DATA_DIR: dataDir, HOST: host, SETUP_FILE: await fileOf("v6.json", testSetup()) };
     const product = startCommand([...BARE], env);
     const errors = new Response(product.stderr).text();
-    let urls: Record<string, string> = {};
+    // Read to its end: a product whose output nobody takes stops.
     let output = "";
-    for await (const chunk of product.stdout) {
-      output += Buffer.from(chunk).toString();
-      const ready = output.split("\n").find((line) => line.includes('"msg":"ready"'));
-      if (ready === undefined) continue;
-      urls = JSON.parse(ready);
-      break;
-    }
+    const read = (async () => {
+      for await (const chunk of product.stdout) output += Buffer.from(chunk).toString();
+    })();
+    const ready = await eventually(
+      () => output.split("\n").find((line) => line.includes('"msg":"ready"')) ?? false,
+      "it is ready",
+      READY_LIMIT_MS,
+    );
+    const urls: Record<string, string> = JSON.parse(ready);
     expect(Object.keys(urls)).toContain("panel");
     for (const role of ["ingest", "api", "panel"]) {
       expect(urls[role]).toStartWith("http://[::1]:");
@@ -200,6 +203,7 @@ test.each(["::1", "::"])(
     }
     product.kill("SIGTERM");
     expect(await errors).toContain(`${urls["panel"]}/invitation/`);
+    await read;
   },
   300_000,
 );
