@@ -190,7 +190,7 @@ async function send(size: MessageSize, events: number): Promise<void> {
 const isThrough = async () => (await readLags(runtime.redis)).every(({ entries }) => entries === 0);
 
 async function workOff(): Promise<void> {
-  await eventually(isThrough, "everything is worked off", LIMIT_MS, 200);
+  await eventually(isThrough, "everything is processed", LIMIT_MS, 200);
 }
 
 /** First ingest alone, the others stopped; then they work off what it has logged. */

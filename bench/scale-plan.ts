@@ -242,7 +242,7 @@ function machineTable(input: Inputs, rate: number): string {
   return table(head, rows);
 }
 
-/** @returns what stands between the marks of the page */
+/** @returns the generated part of the page */
 export function planText(input: Inputs): string {
   const [small = 0, middle = 0] = RATES;
   const masters = mastersFor(input, middle);

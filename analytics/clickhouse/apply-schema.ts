@@ -86,7 +86,7 @@ const INCOMPLETE_SERVER: ReadonlySet<string | null> = new Set([
 ]);
 
 /**
- * @param onFault told of what another server of the cluster could not do
+ * @param onFault called with what another server of the cluster could not do
  * @throws what this server could not do
  */
 export async function applySchema(

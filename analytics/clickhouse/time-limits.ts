@@ -18,11 +18,11 @@ export const SCHEMA_STATEMENT_LIMIT_SECONDS = 20;
 /** One statement that fills the index of the archive. */
 export const FILL_LIMIT_SECONDS = 50;
 
-/** Others that would change the schema are kept out for so long where the process that does dies. */
+/** Lease of the process that changes the schema: if it dies, others wait this long. */
 export const SCHEMA_LEASE_MS = 30_000;
-/** A process waits so long for its turn, and then tries again: it may have been told to stop. */
+/** Longest single wait for the lock; between waits the process checks whether it must stop. */
 export const SCHEMA_WAIT_MS = 5_000;
-/** A cluster that refused a statement is not sent it again before. */
+/** Time before a statement that the cluster refused is sent again. */
 export const SCHEMA_RETRY_MS = 30_000;
 
 /** A replica that lacks an archived row gets so long to fetch it before it is asked once more: fetches take some 0.1 s. */

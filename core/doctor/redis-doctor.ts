@@ -2,6 +2,7 @@
 import { loadsOf, UNEVEN, unevenness, weigh } from "#core/placement/rules/plan.ts";
 import { readPartitionLoads } from "#core/placement/store/partition-load.ts";
 import { isCluster, type Redis, replicaTermsOf } from "#core/platform/redis/client.ts";
+import { DURABLE_SETTINGS } from "#core/platform/redis/durable-settings.ts";
 import { SLOTS } from "#core/platform/redis/nodes/cluster-nodes.ts";
 import {
   type NodeFacts,
@@ -23,25 +24,26 @@ interface Wanted {
   readonly advice: string;
 }
 
+function durable(setting: keyof typeof DURABLE_SETTINGS) {
+  const wanted = DURABLE_SETTINGS[setting];
+  return { setting, wanted, isOk: (value: string) => value === wanted };
+}
+
 const SETTINGS: readonly Wanted[] = [
   {
-    ...{ check: "Redis keeps what memory has no room for", setting: "maxmemory-policy" },
-    ...{ wanted: "noeviction", isOk: (value) => value === "noeviction" },
+    ...{ check: "Redis keeps what memory has no room for", ...durable("maxmemory-policy") },
     advice: "Set maxmemory-policy noeviction: any other policy deletes events that were accepted.",
   },
   {
-    ...{ check: "Redis writes an append-only file", setting: "appendonly" },
-    ...{ wanted: "yes", isOk: (value) => value === "yes" },
+    ...{ check: "Redis writes an append-only file", ...durable("appendonly") },
     advice: "Set appendonly yes: without it a crash loses everything since the last snapshot.",
   },
   {
-    ...{ check: "Redis syncs each write to the disk", setting: "appendfsync" },
-    ...{ wanted: "always", isOk: (value) => value === "always" },
+    ...{ check: "Redis syncs each write to the disk", ...durable("appendfsync") },
     advice: "Set appendfsync always: everysec may lose two seconds of what was accepted.",
   },
   {
-    ...{ check: "Redis never keeps half a write", setting: "aof-load-truncated" },
-    ...{ wanted: "no", isOk: (value) => value === "no" },
+    ...{ check: "Redis never keeps half a write", ...durable("aof-load-truncated") },
     advice:
       "Set aof-load-truncated no, and remove what a crash left unfinished before each start (docs/operations.md): otherwise half a write may come back later.",
   },
@@ -67,7 +69,7 @@ const leastReplicas = (isStrict: boolean): Wanted => ({
 
 const CLUSTER_SETTINGS: readonly Wanted[] = [
   {
-    check: "A part of the cluster that is away stops no other part",
+    check: "A shard that is unavailable stops no other shard",
     ...{ setting: "cluster-require-full-coverage", wanted: "no" },
     isOk: (value) => value === "no",
     advice:

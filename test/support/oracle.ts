@@ -47,7 +47,7 @@ export interface Circumstances {
 }
 
 /**
- * Waits until everything is worked off, then recomputes every shipment from what was accepted and compares all of it:
+ * Waits until everything is processed, then recomputes every shipment from what was accepted and compares all of it:
  * books, history, state, and what the search finds by each status.
  * @param ids of shipments `<prefix>-0`, `<prefix>-1`, …: all that there are
  * @param accepted by eventId; the text of an event's status is its eventId

@@ -25,7 +25,7 @@ export interface Session {
   readonly accountId: string | null;
 }
 
-/** Ids that are tried where a part of a cluster is away: of so many, some belong to another part. */
+/** Ids tried while a shard is unavailable: among this many, some belong to another shard. */
 const IDS_TRIED = 16;
 
 /** @returns the id */

@@ -1,6 +1,6 @@
 /**
- * The entities of the configuration, with those that were read last in the place of those that cannot be read. Entities are in all parts of
- * a cluster: while one is away nothing can be changed there, and what is changed elsewhere, such as a revoked key, must not wait for it.
+ * The entities of the configuration. One that cannot be read counts as it was last read: entities are spread over all shards of a cluster,
+ * an unavailable shard accepts no change, and a change on another shard, such as a revoked key, must not wait for it.
  */
 import { EntityId } from "redis-om";
 import type { Redis } from "#core/platform/redis/client.ts";
@@ -10,7 +10,7 @@ import { type Entities, type EntityKind, entityIds, readEntities } from "./entit
 export type ReadEntities = <K extends EntityKind>(name: K) => Promise<Entities[K][]>;
 
 export interface KnownEntities {
-  /** @throws where a part is away before the kind was read once */
+  /** @throws if a shard is unavailable and the kind has never been read */
   readonly read: ReadEntities;
   /** Why something that was read since the last call was taken from memory; null = nothing was. */
   readonly takeFailure: () => Error | null;

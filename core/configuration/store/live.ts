@@ -12,17 +12,17 @@ export interface Live {
   /** The service clock, UTC milliseconds: the real one, moved forward by `TEST_CLOCK`. */
   readonly now: () => number;
   /**
-   * One small read; loads the configuration again only when its version has changed. While a part of a cluster is away nobody can change
-   * what it holds of the configuration, and that counts as it was last read for up to `UNREAD_LIMIT_MS`; what is in reach is followed.
+   * One small read; loads the configuration again only when its version has changed. What an unavailable shard holds of it counts as it was
+   * last read, for up to `UNREAD_LIMIT_MS`; changes on other shards take effect.
    */
   readonly refresh: () => Promise<Configuration>;
   /** Where the test clock is on: reads it before the time is used. A production process spends no round trip on it. */
   readonly followTestClock: () => Promise<void>;
 }
 
-/** A process that alone is cut off from that part misses changes: what is revoked meanwhile works there for so long at most. */
+/** A process that cannot reach a shard which others can reach misses changes: for at most this long, what was revoked still works there. */
 export const UNREAD_LIMIT_MS = 3_600_000;
-/** While some of a newer configuration is out of reach, it is loaded again so often. */
+/** Interval between loads while part of a newer configuration is unavailable. */
 const LOAD_AGAIN_MS = 1_000;
 
 /** @param testClock whether the shared offset of `POST /panel/api/clock` counts */

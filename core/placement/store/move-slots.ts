@@ -202,7 +202,7 @@ export async function finishMove(cluster: Links, move: SlotMove): Promise<void> 
     await moveBatch(cluster, [move]);
     return;
   }
-  // It has been handed over: those who have not heard of it are told.
+  // The target has the slot already; the other masters may not know.
   await handOver(cluster, [move]);
 }
 

@@ -9,6 +9,7 @@ import {
   type Links,
   SLOTS,
 } from "#core/platform/redis/nodes/cluster-nodes.ts";
+import { onlineReplicasIn } from "#core/platform/redis/replica-waits.ts";
 import type { SlotMove } from "./move-slots.ts";
 import { type PartitionLoad, readPartitionLoads, sizeOf, slotsOfTags } from "./partition-load.ts";
 
@@ -169,7 +170,7 @@ async function faultsOfTarget(
     String(await send("INFO", "replication")),
   ];
   const field = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, "m").exec(memory)?.[1]);
-  const online = replication.match(/^slave\d+:.*\bstate=online\b/gm)?.length ?? 0;
+  const online = onlineReplicasIn(replication);
   const sum = (list: readonly PlacedPartition[]) =>
     list.reduce((total, { bytes }) => total + bytes, 0);
   const coming = sum(moving.filter(({ to }) => to === node.id));
@@ -193,6 +194,6 @@ async function faultOfLogs(
   const sizes = await Promise.all(logs.map((key) => sizeOf(source.send, key)));
   const largest = Math.max(0, ...sizes);
   return largest > LARGEST_LOG_BYTES
-    ? [`a log of ${tag} has ${largest} bytes: let its backlog be worked off first`]
+    ? [`a log of ${tag} has ${largest} bytes: wait until its backlog is processed`]
     : [];
 }

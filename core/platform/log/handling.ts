@@ -68,9 +68,9 @@ export function handlingOf(
     } catch (error) {
       if (!isPartAway(error, redis) || isStopping()) throw error;
       const groups = [...Map.groupBy(entries, ({ key }) => key)];
-      const parts = await Promise.all(
-        groups.map(([key, own]) => handlePartition(key, own, groups.length === 1 ? error : null)),
-      );
+      // Of a single partition the whole has been tried just now.
+      const handleGroup = groups.length === 1 ? handleOneByOne : handlePartition;
+      const parts = await Promise.all(groups.map(([key, own]) => handleGroup(key, own)));
       return {
         failures: parts.flatMap(({ failures }) => failures),
         left: new Map(parts.flatMap(({ left }) => [...left])),
@@ -78,20 +78,17 @@ export function handlingOf(
     }
   };
 
-  /**
-   * A partition that is away is left. In one that is there, what needs another one waits for its own next try, so that it holds up nothing.
-   * @param failed what came of these entries already; null = not tried yet
-   */
-  async function handlePartition(
-    key: string,
-    entries: readonly LogItem[],
-    failed: unknown,
-  ): Promise<Handled> {
+  async function handlePartition(key: string, entries: readonly LogItem[]): Promise<Handled> {
     try {
-      if (failed === null) return { failures: await handleInSteps(entries), left: NONE_LEFT };
+      return { failures: await handleInSteps(entries), left: NONE_LEFT };
     } catch (error) {
       if (!isPartAway(error, redis)) throw error;
+      return handleOneByOne(key, entries);
     }
+  }
+
+  /** A partition that is away is left. In one that is there, what needs another one waits for its own next try and holds up nothing. */
+  async function handleOneByOne(key: string, entries: readonly LogItem[]): Promise<Handled> {
     try {
       await probeWrites(redis, [key]);
     } catch (error) {

@@ -32,6 +32,11 @@ export async function replicasOnline(master: Master): Promise<number> {
   const info = String(await master.sendCommand(["INFO", "replication"]));
   // One that a replica has taken over from has none either, and what it was given is lost.
   if (!/^role:master\b/m.test(info)) throw new NotReplicated("it has become a replica");
+  return onlineReplicasIn(info);
+}
+
+/** @param info what a node answers to `INFO replication` */
+export function onlineReplicasIn(info: string): number {
   return info.match(/^slave\d+:.*\bstate=online\b/gm)?.length ?? 0;
 }
 

@@ -21,6 +21,7 @@ import { createFeed } from "#panel/server/http/feed.ts";
 import { panelRoutes } from "#panel/server/panel-routes.ts";
 import { alarmsOf, rememberAlarms } from "./alarms.ts";
 import { Overview } from "./overview-view.ts";
+import { keepSamples } from "./samples.ts";
 
 interface Sample {
   readonly atMs: number;
@@ -37,13 +38,10 @@ const StreamedOverview = Type.Object({
   data: Type.String({ contentMediaType: "application/json" }),
 });
 
-const SAMPLE_EVERY_MS = 5_000;
-const SAMPLES_KEPT = 12;
+const SAMPLES = { everyMs: 5_000, kept: 12 } as const;
 
 export function overviewRoute(runtime: Runtime, benchmarks: Benchmarks) {
   const { redis } = runtime;
-  const samples: Sample[] = [];
-  let timer: ReturnType<typeof setInterval> | undefined;
   const alarmsSince = rememberAlarms();
 
   async function takeSample(): Promise<Sample> {
@@ -55,10 +53,12 @@ export function overviewRoute(runtime: Runtime, benchmarks: Benchmarks) {
     return { atMs: Date.now(), ledger, done, missing };
   }
 
+  const sampling = keepSamples(takeSample, SAMPLES);
+
   async function overview(): Promise<Overview> {
     const now = await takeSample();
     // A count can only be compared with one of the same partitions.
-    const from = samples.find(({ missing }) => Bun.deepEquals(missing, now.missing));
+    const from = sampling.samples.find(({ missing }) => Bun.deepEquals(missing, now.missing));
     const reading = await readOverview(runtime, benchmarks, from ?? now, now);
     return { ...reading, alarms: alarmsSince(alarmsOf(reading), runtime.live.now()) };
   }
@@ -66,18 +66,9 @@ export function overviewRoute(runtime: Runtime, benchmarks: Benchmarks) {
   const ending = runtime.doors.get("panel")?.draining;
   const feed = createFeed(overview, { log: runtime.log, ...(ending && { ending }) });
   return panelRoutes(runtime, "overview")
-    .onStart(() => {
-      timer = setInterval(() => {
-        takeSample()
-          .then((sample) => {
-            samples.push(sample);
-            if (samples.length > SAMPLES_KEPT) samples.shift();
-          })
-          .catch(() => {});
-      }, SAMPLE_EVERY_MS);
-    })
+    .onStart(sampling.start)
     .onStop(() => {
-      clearInterval(timer);
+      sampling.stop();
       feed.close();
     })
     .get("/panel/api/overview", overview, {

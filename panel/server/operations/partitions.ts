@@ -7,6 +7,7 @@ import {
 } from "#core/placement/store/partition-load.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { panelRoutes } from "#panel/server/panel-routes.ts";
+import { keepSamples } from "./samples.ts";
 
 const Partitions = Type.Array(
   Type.Object({
@@ -22,8 +23,7 @@ const Partitions = Type.Array(
 );
 
 /** Processes add up their calls every 10 s. */
-const SAMPLE_EVERY_MS = 10_000;
-const SAMPLES_KEPT = 7;
+const SAMPLES = { everyMs: 10_000, kept: 7 } as const;
 /** How long an estimate of the bytes is shown: each reads thousands of keys. */
 export const BYTES_KEPT_MS = 60_000;
 
@@ -35,13 +35,13 @@ interface Sample {
 
 export function partitionsRoute(runtime: Runtime) {
   const { redis } = runtime;
-  const samples: Sample[] = [];
-  let timer: ReturnType<typeof setInterval> | undefined;
   let estimate: { readonly atMs: number; readonly loads: Promise<PartitionLoad[]> } | null = null;
 
   async function takeSample(): Promise<Sample> {
     return { calls: await readCalls(redis), atMs: performance.now() };
   }
+
+  const sampling = keepSamples(takeSample, SAMPLES);
 
   function loads(): Promise<PartitionLoad[]> {
     const nowMs = performance.now();
@@ -55,22 +55,13 @@ export function partitionsRoute(runtime: Runtime) {
   }
 
   return panelRoutes(runtime, "partitions")
-    .onStart(() => {
-      timer = setInterval(() => {
-        takeSample()
-          .then((sample) => {
-            samples.push(sample);
-            if (samples.length > SAMPLES_KEPT) samples.shift();
-          })
-          .catch(() => {});
-      }, SAMPLE_EVERY_MS);
-    })
-    .onStop(() => clearInterval(timer))
+    .onStart(sampling.start)
+    .onStop(sampling.stop)
     .get(
       "/panel/api/partitions",
       async () => {
         const [all, now] = await Promise.all([loads(), takeSample()]);
-        const from = samples[0] ?? now;
+        const from = sampling.samples[0] ?? now;
         return all.map(({ tag, master, bytes }) => ({
           ...{ partition: tag, master, bytes },
           callsPerSecond: rateOf(tag, from, now),

@@ -4,6 +4,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { createConnection } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { DURABLE_SETTINGS } from "#core/platform/redis/durable-settings.ts";
 import cutTornEndSource from "./cut-torn-end.sh" with { type: "text" };
 import {
   type FolderIdentity,
@@ -42,10 +43,7 @@ export function launchServer(folder: string, lock: number): ChildProcess {
     dir: folder,
     pidfile: "redis.pid",
     logfile: LOG_NAME,
-    appendonly: "yes",
-    appendfsync: "always",
-    "aof-load-truncated": "no",
-    "maxmemory-policy": "noeviction",
+    ...DURABLE_SETTINGS,
     save: "",
     ...REWRITE,
     loglevel: "warning",

@@ -1,6 +1,7 @@
 /** What every node of Redis says of itself, for the settings doctor. */
 import { isCluster, mastersOf, type Redis } from "#core/platform/redis/client.ts";
-import { type Link, linkNodes, SLOTS } from "./cluster-nodes.ts";
+import { onlineReplicasIn } from "#core/platform/redis/replica-waits.ts";
+import { type Link, linkNodes, parseNodes, SLOTS } from "./cluster-nodes.ts";
 
 export interface NodeFacts {
   /** `host:port`; empty for the one server. */
@@ -95,7 +96,7 @@ async function readFacts(send: Send, settings: readonly string[]) {
     version: valkey === undefined ? (versionOf("redis") ?? null) : `Valkey ${valkey}`,
     settings: Object.fromEntries(values.flatMap(pairsOf)),
     aheadMs: Math.round(seconds * 1_000 + micros / 1_000 - middleMs),
-    onlineReplicas: info.match(/^slave\d+:.*\bstate=online\b/gm)?.length ?? 0,
+    onlineReplicas: onlineReplicasIn(info),
   };
 }
 
@@ -125,9 +126,11 @@ function uncoveredSlots(links: readonly Link[]): number[] {
 /** Only the two nodes at the ends of a move know of it. */
 async function openSlots(links: readonly Link[]): Promise<number[]> {
   const masters = links.filter(({ node }) => node.isMaster);
-  const texts = await Promise.all(
-    masters.map(({ send }) => send("CLUSTER", "NODES").catch(() => "")),
+  const views = await Promise.all(
+    masters.map(async ({ node, send }) =>
+      parseNodes(String(await send("CLUSTER", "NODES").catch(() => "")), node.ip),
+    ),
   );
-  const found = texts.flatMap((text) => [...String(text).matchAll(/\[(\d+)-[<>]-\w+\]/g)]);
-  return [...new Set(found.map(([, slot]) => Number(slot)))].toSorted((a, b) => a - b);
+  const slots = views.flat().flatMap(({ open }) => open.map(({ slot }) => slot));
+  return [...new Set(slots)].toSorted((a, b) => a - b);
 }
