@@ -21,13 +21,12 @@ import {
   type UnmatchedKind,
   validate,
 } from "./classify.ts";
-import { countOutcomes, outcomesToKeep } from "./message-report.ts";
+import { countOutcomes, OUTCOMES, outcomesToKeep } from "./message-report.ts";
 import { type Message, type Prepared, prepare } from "./prepare.ts";
 import type { MessageHandler } from "./receive-message.ts";
 
 type Deps = Runtime & AuthenticateDeps;
 
-const OUTCOMES = ["ACCEPTED", "DUPLICATE", "UNKNOWN_TRACKING", "INVALID"] as const;
 const REFUSED: ReadonlySet<Outcome> = new Set(["UNKNOWN_TRACKING", "INVALID"]);
 
 function countFromZero(courier: string): void {
@@ -48,7 +47,7 @@ export function storingHandler(deps: Deps): MessageHandler<Prepared> {
     results: readonly Classified[],
   ): Promise<void> {
     // A courier may be newer than this process.
-    countFromZero(courier);
+    eventsNotSetAside.inc({ courier }, 0);
     const counts = countOutcomes(results);
     for (const outcome of OUTCOMES) {
       eventsReceived.inc({ courier, outcome }, counts[outcome]);

@@ -6,7 +6,12 @@ import { FAULTS_LISTED, FaultItem } from "#core/platform/schema/fault.ts";
 import { romeIso } from "#core/platform/time/rome-time.ts";
 import type { Classified, Outcome, UnmatchedKind } from "./classify.ts";
 
-const OUTCOMES: readonly Outcome[] = ["ACCEPTED", "DUPLICATE", "UNKNOWN_TRACKING", "INVALID"];
+export const OUTCOMES: readonly Outcome[] = [
+  "ACCEPTED",
+  "DUPLICATE",
+  "UNKNOWN_TRACKING",
+  "INVALID",
+];
 const count = Type.Integer({ minimum: 0 });
 
 export const EventResult = Type.Object({
