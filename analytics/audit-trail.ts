@@ -23,13 +23,22 @@ export async function readKeptAudit(
   const end = cursor === null ? { ms: END_MS, sequence: 0 } : auditPlace(cursor);
   const from = auditPlace(fromId ?? "0-0");
   const found = await rows<AuditRow>(readAuditSql, {
-    ...{ ms: Math.min(end.ms, END_MS), sequence: end.sequence },
-    ...{ fromMs: from.ms, fromSequence: from.sequence, limit },
-    ...{ tenant: tenant ?? "", actor: actor ?? "", target: target ?? "" },
-    ...{ atFrom: fromMs, atTo: toMs },
+    ms: Math.min(end.ms, END_MS),
+    sequence: end.sequence,
+    fromMs: from.ms,
+    fromSequence: from.sequence,
+    limit,
+    tenant: tenant ?? "",
+    actor: actor ?? "",
+    target: target ?? "",
+    atFrom: fromMs,
+    atTo: toMs,
   });
   return found.map(({ ms, sequence, before, after, ...row }) => ({
-    ...{ ...row, id: `${ms}-${sequence}`, atMs: Number(row.atMs) },
-    ...{ before: JSON.parse(before), after: JSON.parse(after) },
+    ...row,
+    id: `${ms}-${sequence}`,
+    atMs: Number(row.atMs),
+    before: JSON.parse(before),
+    after: JSON.parse(after),
   }));
 }

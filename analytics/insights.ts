@@ -299,7 +299,11 @@ function laneInsight(
   const deliveries = sampleSize(leads);
   const isPublic = deliveries >= MIN_SAMPLE;
   return {
-    ...{ courier, grain, leads, deliveries, isPublic },
+    courier,
+    grain,
+    leads,
+    deliveries,
+    isPublic,
     efficiency: isPublic ? efficiency(cell, networkOf(byGrain.get(grain) ?? [])) : null,
     leadMedian: percentileDays(leads, 50),
     leadMedianInterval: medianInterval(leads),

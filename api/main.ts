@@ -18,7 +18,8 @@ const IDLE_SECONDS = 30;
 function bindApi({ host, ports }: Config): Door {
   return bindDoor({
     variable: "API_PORT",
-    ...{ host, port: ports.api },
+    host,
+    port: ports.api,
     maxRequestBodySize: SERVER_BODY_LIMIT_BYTES,
     idleTimeout: IDLE_SECONDS,
     refuse: errorResponse,

@@ -79,7 +79,10 @@ export async function loadArchive(
   }
   await tellOf(redis, clickhouse, first);
   return {
-    ...{ originals, count: copies * ORIGINALS, firstDay, parts: await settledParts(clickhouse) },
+    originals,
+    count: copies * ORIGINALS,
+    firstDay,
+    parts: await settledParts(clickhouse),
     idAt: (n) => first - span * copies + n * PARTITIONS,
     originalOf: (id) => (id >= first ? id : first + ((((id - first) % span) + span) % span)),
   };
@@ -92,8 +95,12 @@ async function archiveOriginals(
   const deps = { redis, live, log, vault: secrets.vault, clickhouse: async () => clickhouse };
   const moved = await archiveAll(
     {
-      ...{ ...deps, afterDays: 30, isStopping: () => false, isTimeUp: () => false },
-      ...{ prepare: async () => {}, pace: async () => {} },
+      ...deps,
+      afterDays: 30,
+      isStopping: () => false,
+      isTimeUp: () => false,
+      prepare: async () => {},
+      pace: async () => {},
     },
     async () => {},
   );

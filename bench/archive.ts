@@ -74,9 +74,16 @@ try {
   const cpu = process.cpuUsage();
   const moved = await archiveAll(
     {
-      ...{ redis, live, vault: secrets.vault, clickhouse: async () => clickhouse },
-      ...{ log: runtime.log, afterDays: 30, isStopping: () => false, isTimeUp: () => false },
-      ...{ prepare: async () => {}, pace: async () => {} },
+      redis,
+      live,
+      vault: secrets.vault,
+      clickhouse: async () => clickhouse,
+      log: runtime.log,
+      afterDays: 30,
+      isStopping: () => false,
+      isTimeUp: () => false,
+      prepare: async () => {},
+      pace: async () => {},
     },
     async () => {},
   );
@@ -87,30 +94,31 @@ try {
   const redisBytes = (await bytesOf(redis, "{t*}:c:*")) / moved;
   const figures: Figure[] = [
     {
-      ...{
-        row: 20,
-        work: `an archived shipment of ${STEPS.length} events, 2 references, in Redis`,
-      },
-      ...{
-        ours: redisBytes,
-        unit: "bytes",
-        ...ALONE,
-        goal: { oursMost: 48 },
-        alarm: { oursMost: 60 },
-      },
+      row: 20,
+      work: `an archived shipment of ${STEPS.length} events, 2 references, in Redis`,
+      ours: redisBytes,
+      unit: "bytes",
+      ...ALONE,
+      goal: { oursMost: 48 },
+      alarm: { oursMost: 60 },
     },
     {
-      ...{
-        row: 21,
-        work: "the same in ClickHouse, on disk",
-        ours: (await diskBytes(clickhouse)) / moved,
-      },
-      ...{ unit: "bytes", ...ALONE, goal: { oursMost: 450 }, alarm: { oursMost: 500 } },
+      row: 21,
+      work: "the same in ClickHouse, on disk",
+      ours: (await diskBytes(clickhouse)) / moved,
+      unit: "bytes",
+      ...ALONE,
+      goal: { oursMost: 450 },
+      alarm: { oursMost: 500 },
     },
     {
-      ...{ row: 22, work: "archiving, in a second of one core, the embedded ClickHouse's in it" },
-      ...{ ours: moved / cpuSeconds, unit: "shipments", ...ALONE },
-      ...{ goal: { oursLeast: RATE_GOAL }, alarm: { oursLeast: RATE_GOAL / 10 } },
+      row: 22,
+      work: "archiving, in a second of one core, the embedded ClickHouse's in it",
+      ours: moved / cpuSeconds,
+      unit: "shipments",
+      ...ALONE,
+      goal: { oursLeast: RATE_GOAL },
+      alarm: { oursLeast: RATE_GOAL / 10 },
     },
   ];
   const version = await redisVersion(redis);

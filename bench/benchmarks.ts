@@ -216,9 +216,14 @@ const KINDS = ["deliveryTimes", "efficiencyIndex"] as const;
 
 function figuresOf(rows: number, ours: Times, beside: string, peer: Times, most: number): Figure[] {
   return KINDS.map((kind) => ({
-    ...{ row: 12, work: `${QUESTION_NAMES[kind]}, ${rows / MILLION} M deliveries, p99` },
-    ...{ ours: ours[kind], beside, peer: peer[kind], unit: "ms" },
-    ...{ goal: { oursMost: LIMIT_MS, most }, alarm: { oursMost: ALARM_MS, most: 2 * most } },
+    row: 12,
+    work: `${QUESTION_NAMES[kind]}, ${rows / MILLION} M deliveries, p99`,
+    ours: ours[kind],
+    beside,
+    peer: peer[kind],
+    unit: "ms",
+    goal: { oursMost: LIMIT_MS, most },
+    alarm: { oursMost: ALARM_MS, most: 2 * most },
   }));
 }
 

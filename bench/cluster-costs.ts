@@ -70,14 +70,18 @@ const nodes = await Promise.all(
 const dataDir = await mkdtemp(join(tmpdir(), "waybill-cluster-costs-"));
 const [ingestPort, apiPort] = [await freePort(), await freePort()];
 const env = {
-  ...{ DATA_DIR: dataDir, REDIS_CLUSTER_URLS: cluster.urls, REDIS_WAIT_REPLICAS: "1" },
-  ...{ EVENTS_PER_DAY: "1000000", LOG_HIGH_WATER: "10000000", LOG_LEVEL: "error" },
-  ...{
-    PANEL_TOKEN: "panel-token-of-the-measurements",
-    PATH: dirname(Bun.which("redis-server") ?? ""),
-  },
-  ...{ WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8,::1/128", WEBHOOK_CA_FILE: authority.file },
-  ...{ INGEST_PORT: String(ingestPort), API_PORT: String(apiPort) },
+  DATA_DIR: dataDir,
+  REDIS_CLUSTER_URLS: cluster.urls,
+  REDIS_WAIT_REPLICAS: "1",
+  EVENTS_PER_DAY: "1000000",
+  LOG_HIGH_WATER: "10000000",
+  LOG_LEVEL: "error",
+  PANEL_TOKEN: "panel-token-of-the-measurements",
+  PATH: dirname(Bun.which("redis-server") ?? ""),
+  WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8,::1/128",
+  WEBHOOK_CA_FILE: authority.file,
+  INGEST_PORT: String(ingestPort),
+  API_PORT: String(apiPort),
 };
 const runtime = await openRuntime(readConfig(env), createLog("error"));
 await applySetupFile(runtime, withRates(benchSetup()));
@@ -180,7 +184,11 @@ const signal = (name: "SIGSTOP" | "SIGCONT") => {
 async function send(size: MessageSize, events: number): Promise<void> {
   const url = `http://127.0.0.1:${ingestPort}`;
   await runSustained({
-    ...{ url, from: sent, limit: events, perMessage: size, seconds: LIMIT_MS / 1_000 },
+    url,
+    from: sent,
+    limit: events,
+    perMessage: size,
+    seconds: LIMIT_MS / 1_000,
     population: { shipments: SHIPMENTS, active: SHIPMENTS, underway: SHIPMENTS / 4 },
     behind: async () => [],
   });
@@ -322,7 +330,8 @@ async function measureAll(): Promise<ClusterCosts> {
   const redis = /redis_version:(\S+)/.exec(String(await nodes[0]?.sendCommand(["INFO", "server"])));
   return {
     machine: `${cpus().length} cores of ${model}, Bun ${Bun.version}, Redis ${redis?.[1]}`,
-    ...{ shipments: SHIPMENTS, runs: RUNS },
+    shipments: SHIPMENTS,
+    runs: RUNS,
     messages: Object.fromEntries(bySize) as ClusterCosts["messages"],
     check,
     read: medians(reads),

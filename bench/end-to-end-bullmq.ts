@@ -128,7 +128,8 @@ async function ingest(runtime: Runtime): Promise<Stop> {
     .get("/readyz", () => "ready")
     .post("/v1/events", ({ request }) => answer(runtime, queue, request), { parse: "none" })
     .listen({
-      ...{ port: runtime.config.ports.ingest, hostname: runtime.config.host },
+      port: runtime.config.ports.ingest,
+      hostname: runtime.config.host,
       maxRequestBodySize: 16 * BODY_LIMIT_BYTES,
     });
   return async () => {
@@ -218,7 +219,8 @@ async function decideChange({ redis, live }: Runtime, job: ChangeJob): Promise<v
   const endpoints = live.configuration().channels.get(channelId)?.endpoints ?? [];
   const input = { status: fact.status, changed, firstOccurrence };
   const verdicts = endpoints.map((endpoint) => ({
-    ...{ endpointId: endpoint.id, trigger: endpoint.trigger },
+    endpointId: endpoint.id,
+    trigger: endpoint.trigger,
     verdict: decide(endpoint, input),
   }));
   const [entryId, eventId] = [`${fact.receivedAtMs}-0`, eventIdOf(DECIDE, fact.key)];

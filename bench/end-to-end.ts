@@ -107,7 +107,8 @@ async function measure(store: Store, way: Way, from: number): Promise<Measured> 
   const { redis } = runtime;
   const { url, roles } = await way.start(store);
   const common = {
-    ...{ url, holdAt: HOLD_AT },
+    url,
+    holdAt: HOLD_AT,
     population: { shipments: SHIPMENTS, active: SHIPMENTS, underway: UNDERWAY },
     behind() {
       const ended = roles.find((role) => role.hasEnded());
@@ -120,7 +121,10 @@ async function measure(store: Store, way: Way, from: number): Promise<Measured> 
   const before = await cpuSeconds(redis, roles);
   const limit = Number.MAX_SAFE_INTEGER;
   const sustained = await runSustained({
-    ...{ ...common, from: from + WARM_UP, limit, seconds: SECONDS },
+    ...common,
+    from: from + WARM_UP,
+    limit,
+    seconds: SECONDS,
   });
   const { events, seconds } = sustained;
   if (events === 0) throw new Error(`${way.name}: no event came through in time`);
@@ -169,20 +173,35 @@ async function checkRows({ name }: Way, config: Config, events: number): Promise
 function figuresOf(ours: Measured, peer: Measured): Figure[] {
   const { early, late } = worstLag(ours);
   const lag: Figure = {
-    ...{ row: 4, work: "lag of the slowest stage, second half", unit: "s" },
-    ...{ ours: late, beside: "its first half; below 1 s counts as 1 s", peer: early },
-    ...{ goal: { most: 1.5 }, alarm: null },
+    row: 4,
+    work: "lag of the slowest stage, second half",
+    unit: "s",
+    ours: late,
+    beside: "its first half; below 1 s counts as 1 s",
+    peer: early,
+    goal: { most: 1.5 },
+    alarm: null,
   };
   return [
     {
-      ...{ row: 4, work: `end to end, sustained over ${SECONDS} s`, unit: "events/s" },
-      ...{ ours: ours.events / ours.seconds, beside: "the same work as BullMQ jobs" },
-      ...{ peer: peer.events / peer.seconds, goal: { least: 8 }, alarm: { least: 1.2 } },
+      row: 4,
+      work: `end to end, sustained over ${SECONDS} s`,
+      unit: "events/s",
+      ours: ours.events / ours.seconds,
+      beside: "the same work as BullMQ jobs",
+      peer: peer.events / peer.seconds,
+      goal: { least: 8 },
+      alarm: { least: 1.2 },
     },
     {
-      ...{ row: 4, work: "CPU of an event, all processes and Redis", unit: "us" },
-      ...{ ours: ours.costUs, beside: "the same work as BullMQ jobs", peer: peer.costUs },
-      ...{ goal: { oursMost: 110 }, alarm: null },
+      row: 4,
+      work: "CPU of an event, all processes and Redis",
+      unit: "us",
+      ours: ours.costUs,
+      beside: "the same work as BullMQ jobs",
+      peer: peer.costUs,
+      goal: { oursMost: 110 },
+      alarm: null,
     },
     ...(SECONDS < FLAT_FROM_SECONDS ? [] : [lag]),
   ];

@@ -27,11 +27,15 @@ const MESSAGE_GAP_MS = 50;
 /** Events of a message, and the first number of an event; figures and their limits, milliseconds. */
 const LOADS = [
   {
-    ...{ row: 6, perMessage: 50, first: 0 },
+    row: 6,
+    perMessage: 50,
+    first: 0,
     figures: [{ share: 0.5 }, { share: 0.95, goalMs: 500, alarmMs: 3_000 }, { share: 0.99 }],
   },
   {
-    ...{ row: 19, perMessage: 5, first: 500_000 },
+    row: 19,
+    perMessage: 5,
+    first: 500_000,
     figures: [
       { share: 0.5, goalMs: 15, alarmMs: 500 },
       { share: 0.99, goalMs: 60, alarmMs: 3_000 },
@@ -62,8 +66,11 @@ function attemptSetup({ urlOf }: Receivers): SetupFile {
         code: `channel-${n}`,
         couriers: [{ code: "GLS_ITA" }],
         webhooks: [2 * n, 2 * n + 1].slice(0, 1 + (n % 2)).map((receiver) => ({
-          ...{ code: `hook-${receiver}`, url: urlOf(receiver), trigger: "every_event" as const },
-          ...{ alertEmail: "ops@bench.test", secret: WEBHOOK_SECRET },
+          code: `hook-${receiver}`,
+          url: urlOf(receiver),
+          trigger: "every_event" as const,
+          alertEmail: "ops@bench.test",
+          secret: WEBHOOK_SECRET,
         })),
       },
     ],
@@ -78,7 +85,9 @@ function attemptSetup({ urlOf }: Receivers): SetupFile {
 async function openStore(receivers: Receivers): Promise<Store> {
   const dataDir = await mkdtemp(join(tmpdir(), "waybill-bench-"));
   const env = {
-    ...{ DATA_DIR: dataDir, LOG_LEVEL: "error", PANEL_TOKEN: "panel-token-of-the-measurements" },
+    DATA_DIR: dataDir,
+    LOG_LEVEL: "error",
+    PANEL_TOKEN: "panel-token-of-the-measurements",
     WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8,::1/128",
     WEBHOOK_CA_FILE: receivers.caFile,
     PATH: dirname(Bun.which("redis-server") ?? ""),
@@ -178,7 +187,10 @@ try {
       figures.push({
         row: load.row,
         work: `received -> first webhook attempt at ${rate} events/s, p${one.share * 100}`,
-        ...{ ours: percentile(tookMs, one.share), beside: null, peer: null, unit: "ms" },
+        ours: percentile(tookMs, one.share),
+        beside: null,
+        peer: null,
+        unit: "ms",
         ...("goalMs" in one
           ? { goal: { oursMost: one.goalMs }, alarm: { oursMost: one.alarmMs } }
           : { goal: null }),

@@ -91,7 +91,11 @@ async function measureWholeWay(store: Store, ingest: Ingest, population: Populat
   const roles = [ingest, ...others];
   const send = (from: number, limit: number) =>
     runSustained({
-      ...{ url: ingest.url, population, from, limit, seconds: RUN_LIMIT_SECONDS },
+      url: ingest.url,
+      population,
+      from,
+      limit,
+      seconds: RUN_LIMIT_SECONDS,
       behind: () => readLags(redis),
     });
   await send(0, WARM_UP);
@@ -108,7 +112,11 @@ async function measureToState(store: Store, ingest: Ingest, population: Populati
   const { redis } = store.runtime;
   const fill = (at: number, limit: number) =>
     runSustained({
-      ...{ url: ingest.url, population, from: at, limit, seconds: RUN_LIMIT_SECONDS },
+      url: ingest.url,
+      population,
+      from: at,
+      limit,
+      seconds: RUN_LIMIT_SECONDS,
       behind: async () => [],
     });
   await fill(from, WARM_UP);
@@ -135,7 +143,11 @@ async function workOff({ runtime }: Store, events: number): Promise<void> {
   const handle = trackHandler({ redis, live, eventsPerDay: config.eventsPerDay });
   let left = events;
   const consumer = startConsumer({
-    ...{ redis, log, source: "event", group: "track", batch: EVENTS_AT_ONCE },
+    redis,
+    log,
+    source: "event",
+    group: "track",
+    batch: EVENTS_AT_ONCE,
     async handler(entries) {
       const failures = await handle(entries);
       left -= entries.length - failures.length;
@@ -186,9 +198,14 @@ function figuresOf(sizes: readonly Size[]): Figure[] {
   const [few, many] = [first, last].map(({ shipments }) => shipments.toLocaleString("en"));
   const times = Math.round(last.shipments / first.shipments);
   const figure = (work: string, part: "wholeWay" | "toState"): Figure => ({
-    ...{ row: 14, work: `${work}, ${many} shipments (linear: x ${times})`, unit: "CPU us/event" },
-    ...{ ours: last[part].redisUs + last[part].ownUs, beside: `${few} shipments` },
-    ...{ peer: first[part].redisUs + first[part].ownUs, goal: { most: 1.5 }, alarm: { most: 3 } },
+    row: 14,
+    work: `${work}, ${many} shipments (linear: x ${times})`,
+    unit: "CPU us/event",
+    ours: last[part].redisUs + last[part].ownUs,
+    beside: `${few} shipments`,
+    peer: first[part].redisUs + first[part].ownUs,
+    goal: { most: 1.5 },
+    alarm: { most: 3 },
   });
   return [
     figure("event log to state", "toState"),

@@ -58,7 +58,10 @@ try {
   await eventually(isReady, "the product is ready", READY_LIMIT_MS);
   const { redis } = store.runtime;
   await runSustained({
-    ...{ url: `http://127.0.0.1:${ingestPort}`, from: 0, limit: EVENTS, seconds: loadSeconds },
+    url: `http://127.0.0.1:${ingestPort}`,
+    from: 0,
+    limit: EVENTS,
+    seconds: loadSeconds,
     population: { shipments: SHIPMENTS, active: SHIPMENTS, underway: SHIPMENTS },
     behind: () => readLags(redis),
   });
@@ -72,13 +75,19 @@ try {
   const common = { row: 18, beside: null, peer: null } as const;
   const figures = [
     {
-      ...{ ...common, work: "at rest, all roles in one process and Redis, CPU of a core" },
-      ...{ ours: (100 * used) / seconds, unit: "%", goal: { oursMost: GOAL_PERCENT } },
+      ...common,
+      work: "at rest, all roles in one process and Redis, CPU of a core",
+      ours: (100 * used) / seconds,
+      unit: "%",
+      goal: { oursMost: GOAL_PERCENT },
       alarm: { oursMost: ALARM_PERCENT },
     },
     {
-      ...{ ...common, work: "at rest, all roles in one process, resident after full load" },
-      ...{ ours: await residentMib(child.pid), unit: "MiB", goal: { oursMost: GOAL_MIB } },
+      ...common,
+      work: "at rest, all roles in one process, resident after full load",
+      ours: await residentMib(child.pid),
+      unit: "MiB",
+      goal: { oursMost: GOAL_MIB },
     },
   ];
   print(figures, `${machine(await redisVersion(redis))}, ${restSeconds} s of rest`, values.json);

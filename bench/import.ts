@@ -35,12 +35,21 @@ let counter = 0;
 function newItem() {
   counter += 1;
   return {
-    ...{ trackingNumber: `IMPORT-${counter}`, courier: "GLS_ITA", shipDate: "2026-11-10" },
-    ...{ orderReference: `IT-2026-${counter}`, orderDate: "2026-11-01", origin: "shopify" },
+    trackingNumber: `IMPORT-${counter}`,
+    courier: "GLS_ITA",
+    shipDate: "2026-11-10",
+    orderReference: `IT-2026-${counter}`,
+    orderDate: "2026-11-01",
+    origin: "shopify",
     consignee: {
-      ...{ name: `Mario Rossi ${counter % 977}`, street: `Via Garibaldi ${1 + (counter % 240)}` },
-      ...{ city: "Roma", postcode: "00118", state: "RM", country: "IT" },
-      ...{ email: `cliente${counter}@example.com`, phone: `+39 333 ${1_000_000 + counter}` },
+      name: `Mario Rossi ${counter % 977}`,
+      street: `Via Garibaldi ${1 + (counter % 240)}`,
+      city: "Roma",
+      postcode: "00118",
+      state: "RM",
+      country: "IT",
+      email: `cliente${counter}@example.com`,
+      phone: `+39 333 ${1_000_000 + counter}`,
     },
     monetary: { totalValue: 20 + (counter % 900) / 10, currency: "EUR" },
     customAttributes: { custom1: `group-${counter % 500}` },
@@ -71,7 +80,8 @@ async function signIn(url: string): Promise<Merchant> {
 function post(url: string): Post {
   return (path, body, token) =>
     fetch(`${url}${path}`, {
-      ...{ method: "POST", body },
+      method: "POST",
+      body,
       headers: {
         "content-type": "application/json",
         ...(token !== undefined && { authorization: `Bearer ${token}` }),
@@ -118,7 +128,9 @@ function importSetup() {
   if (!company || !channel) throw new Error("no channel");
   const own = {
     ...channel,
-    ...{ code: "imports", apiKeys: [{ code: "main", key: API_KEY }], rateLimit: BUDGET },
+    code: "imports",
+    apiKeys: [{ code: "main", key: API_KEY }],
+    rateLimit: BUDGET,
     webhooks: [],
   };
   return { companies: [{ ...company, code: "imports", channels: [own] }] };
@@ -136,13 +148,23 @@ async function measure(merchant: Merchant): Promise<Figure[]> {
   const creates = SHIPMENTS / PER_CREATE;
   return [
     {
-      ...{ row: 13, work: `import of ${SHIPMENTS}`, ours: rate(ours), peer: rate(peer) },
-      ...{ beside: `${creates} creates of ${PER_CREATE}`, unit: "shipments/s" },
-      ...{ goal: { least: 1 }, alarm: { least: 0.4 } },
+      row: 13,
+      work: `import of ${SHIPMENTS}`,
+      ours: rate(ours),
+      peer: rate(peer),
+      beside: `${creates} creates of ${PER_CREATE}`,
+      unit: "shipments/s",
+      goal: { least: 1 },
+      alarm: { least: 0.4 },
     },
     {
-      ...{ row: 13, work: `how long the import of ${SHIPMENTS} takes`, ours: median(ours) },
-      ...{ beside: null, peer: null, unit: "ms", goal: { oursMost: LIMIT_MS } },
+      row: 13,
+      work: `how long the import of ${SHIPMENTS} takes`,
+      ours: median(ours),
+      beside: null,
+      peer: null,
+      unit: "ms",
+      goal: { oursMost: LIMIT_MS },
       alarm: { oursMost: 5 * LIMIT_MS },
     },
   ];

@@ -36,8 +36,11 @@ export function benchSetup(): SetupFile {
   const companies = Array.from({ length: COMPANIES }, (_, n) => {
     const code = companyCode(n);
     const webhook = {
-      ...{ code: "hook", url: "https://shop.example.com/hook", alertEmail: "ops@example.com" },
-      ...{ trigger: "status_change" as const, statuses: ["RETURNED" as const] },
+      code: "hook",
+      url: "https://shop.example.com/hook",
+      alertEmail: "ops@example.com",
+      trigger: "status_change" as const,
+      statuses: ["RETURNED" as const],
       secret: WEBHOOK_SECRET,
     };
     const apiKeys = [{ code: "main", key: `key_of_company_${n}` }];

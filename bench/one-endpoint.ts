@@ -87,12 +87,19 @@ async function queue(runtime: TestRuntime, code: string, ids: number[], count: n
       eventId: eventIdOf("bench", `${changes}-0`),
       entryId: `${changes}-0`,
       fact: {
-        ...{ key: `fact-${changes}`, occurredAtMs: 0, receivedAtMs: 0, status: "IN_TRANSIT" },
+        key: `fact-${changes}`,
+        occurredAtMs: 0,
+        receivedAtMs: 0,
+        status: "IN_TRANSIT",
         // Fills the body up to its size.
-        ...{ courierStatus: "x".repeat(BODY_BYTES - 1_000), place: "Milano", detail: 0 },
+        courierStatus: "x".repeat(BODY_BYTES - 1_000),
+        place: "Milano",
+        detail: 0,
       },
       verdicts: (channel?.endpoints ?? []).map(({ id, trigger }) => ({
-        ...{ endpointId: id, trigger, verdict: "send" as const },
+        endpointId: id,
+        trigger,
+        verdict: "send" as const,
       })),
     };
   });
@@ -116,7 +123,12 @@ async function runOurs(runtime: TestRuntime, transport: Transport, count: number
   const before = await delivered(runtime);
   const startMs = performance.now();
   const deliverer = startDeliverer({
-    ...{ redis, log, live, transport, vault: secrets.vault, random: Math.random },
+    redis,
+    log,
+    live,
+    transport,
+    vault: secrets.vault,
+    random: Math.random,
   });
   const isDone = async () => (await delivered(runtime)) - before >= count;
   await eventually(isDone, "everything is delivered", RUN_LIMIT_MS);
@@ -171,9 +183,14 @@ async function measureSlow(runtime: TestRuntime, transport: Transport): Promise<
     const count = values.quick ? all / QUICK_SHARE : all;
     await queue(runtime, code, await addShipments(runtime, code), count);
     figures.push({
-      ...{ row: 17, work: `webhooks, one endpoint whose receiver takes ${tookMs} ms` },
-      ...{ ours: await runOurs(runtime, transport, count), beside: null, peer: null },
-      ...{ unit: "1/s", goal: { oursLeast: goal }, alarm: { oursLeast: alarm } },
+      row: 17,
+      work: `webhooks, one endpoint whose receiver takes ${tookMs} ms`,
+      ours: await runOurs(runtime, transport, count),
+      beside: null,
+      peer: null,
+      unit: "1/s",
+      goal: { oursLeast: goal },
+      alarm: { oursLeast: alarm },
     });
   }
   return figures;
@@ -190,8 +207,13 @@ try {
   const figures: Figure[] = [
     { row: 16, work, ours, beside: peer, peer: bullmq, unit: "1/s", goal: GOAL, alarm: ALARM },
     {
-      ...{ row: 16, work: "CPU of the machine for a delivery, its receiver in it", ours: cost },
-      ...{ beside: null, peer: null, unit: "us", goal: { oursMost: COST_GOAL_US } },
+      row: 16,
+      work: "CPU of the machine for a delivery, its receiver in it",
+      ours: cost,
+      beside: null,
+      peer: null,
+      unit: "us",
+      goal: { oursMost: COST_GOAL_US },
     },
     ...(await measureSlow(runtime, transport)),
   ];

@@ -53,7 +53,10 @@ async function measure(store: Store, processes: number, from: number): Promise<n
   const memory = await usedBytes(store);
   const idle = await cpuSeconds(redis, [ingest]);
   await runSustained({
-    ...{ url: ingest.url, from, limit: EVENTS, seconds: RUN_LIMIT_SECONDS },
+    url: ingest.url,
+    from,
+    limit: EVENTS,
+    seconds: RUN_LIMIT_SECONDS,
     population: { shipments: SHIPMENTS, active: SHIPMENTS, underway: SHIPMENTS / 4 },
     behind: async () => [],
   });
@@ -96,8 +99,13 @@ try {
   const [alone = 0, ...others] = rates;
   const figures = others.map(
     (ours, at): Figure => ({
-      ...{ row: 15, work: `${PROCESSES[at + 1]} processor processes on ${cpus().length} cores` },
-      ...{ ours, beside: "one", peer: alone, unit: "events/s", goal: null },
+      row: 15,
+      work: `${PROCESSES[at + 1]} processor processes on ${cpus().length} cores`,
+      ours,
+      beside: "one",
+      peer: alone,
+      unit: "events/s",
+      goal: null,
     }),
   );
   print(figures, machine(await redisVersion(store.runtime.redis)), values.json);

@@ -96,7 +96,9 @@ export function needsOf(input: Inputs, rate: number): Record<Family, Need> {
   const { ingest, work } = masterCosts(input);
   const cores = (us: number) => (rate * us) / 1e6 / PARTITIONS;
   const need = (family: Family, cpu: number, bytes: number): Need => ({
-    ...{ family, cpu, bytes: bytes / PARTITIONS },
+    family,
+    cpu,
+    bytes: bytes / PARTITIONS,
   });
   return {
     e: need("e", cores(ingest * SHARE_OF_EVENTS), memory.eventIds + memory.backlog),
@@ -208,12 +210,18 @@ export function planFor(input: Inputs, rate: number): Plan {
   const rows = perDay * MONTH_DAYS * input.rawMonths * input.rowBytes;
   const archive = ended * MONTH_DAYS * input.archiveMonths * input.archivedRowBytes;
   return {
-    ...{ rate, installations },
-    ...{ ingest: all(ingest), processors: all(processors), analytics: all(analytics) },
-    ...{ api: all(api), masters: all(masters), connections: all(Math.ceil(inFlight)) },
+    rate,
+    installations,
+    ingest: all(ingest),
+    processors: all(processors),
+    analytics: all(analytics),
+    api: all(api),
+    masters: all(masters),
+    connections: all(Math.ceil(inFlight)),
     cores: all(ingest + processors + analytics + api + 2 * masters),
     memoryBytes: all(memory),
     diskBytes: all(memory * DISK_PER_MEMORY),
-    ...{ rowBytes: all(rows), archiveBytes: all(archive) },
+    rowBytes: all(rows),
+    archiveBytes: all(archive),
   };
 }

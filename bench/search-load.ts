@@ -134,20 +134,32 @@ async function forgetChanges(redis: Redis): Promise<void> {
 
 function itemOf(at: number, shipDate: string) {
   const ids = {
-    ...{ companyId: COMPANY, channelId: CHANNEL, courier: "GLS_ITA", shipDate },
+    companyId: COMPANY,
+    channelId: CHANNEL,
+    courier: "GLS_ITA",
+    shipDate,
     trackingNumber: `BENCH${at}`,
   };
   const orderReference = `order-${Math.floor(at / 2)}`;
   const customAttributes = { custom1: `group-${at % 500}`, custom2: `half-${at % 2}` };
   const planning = { deliveryDate: null, latestShipDate: null, latestDeliveryDate: null };
   const consignee = {
-    ...{ name: "Mario Rossi", street: `Via Garibaldi ${at % 240}`, city: "Roma" },
-    ...{ postcode: "00118", state: "RM", country: "IT", email: `cliente${at}@example.com` },
+    name: "Mario Rossi",
+    street: `Via Garibaldi ${at % 240}`,
+    city: "Roma",
+    postcode: "00118",
+    state: "RM",
+    country: "IT",
+    email: `cliente${at}@example.com`,
   };
   const record = {
     ...ids,
-    ...{ orderReference, customAttributes, planning, consignee },
-    ...{ language: "it" as const, createdAtMs: 0 },
+    orderReference,
+    customAttributes,
+    planning,
+    consignee,
+    language: "it" as const,
+    createdAtMs: 0,
   };
   const lane = { destCap: "00118", originCap: null, weightKg: null };
   return { record, meta: { ...ids, ...lane, isPlaceholder: false, orderReference } };

@@ -75,8 +75,15 @@ async function ask(
   const times: Times = { ours: [], peer: [] };
   for (let n = -WARM_UP; n < QUESTIONS; n += 1) {
     const query: ShipmentQuery = {
-      ...{ companyId: COMPANY, channelIds: [CHANNEL], trackingNumber: null, exact: {} },
-      ...{ shipFrom: null, shipTo: null, statuses: null, updatedFrom: null, limit: PAGE },
+      companyId: COMPANY,
+      channelIds: [CHANNEL],
+      trackingNumber: null,
+      exact: {},
+      shipFrom: null,
+      shipTo: null,
+      statuses: null,
+      updatedFrom: null,
+      limit: PAGE,
       ...page,
       ...filters(loaded),
     };
@@ -155,7 +162,7 @@ function slowestOf(work: string, questions: readonly Asked[]): Figure {
 const PEER = "HGETALL of the rows";
 
 function figureOf(work: string, { ours, peer }: Asked): Figure {
-  return { row: 11, work, ours, ...{ peer, beside: PEER, unit: "ms" }, ...GOAL };
+  return { row: 11, work, ours, peer, beside: PEER, unit: "ms", ...GOAL };
 }
 
 type SlowEntry = readonly [id: number, at: number, microseconds: number, command: string[]];
@@ -165,8 +172,13 @@ async function longestCommand(redis: Redis): Promise<Figure> {
   const [longest] = [...entries].sort(([, , one], [, , other]) => other - one);
   if (values.all && longest) process.stderr.write(`${longest[3].slice(0, 4)}\n`);
   return {
-    ...{ row: 11, work: "search, the longest Redis command", ours: (longest?.[2] ?? 0) / 1_000 },
-    ...{ beside: null, peer: null, unit: "ms", goal: { oursMost: COMMAND_LIMIT_MS } },
+    row: 11,
+    work: "search, the longest Redis command",
+    ours: (longest?.[2] ?? 0) / 1_000,
+    beside: null,
+    peer: null,
+    unit: "ms",
+    goal: { oursMost: COMMAND_LIMIT_MS },
     alarm: { oursMost: ALARM_MS },
   };
 }

@@ -80,8 +80,13 @@ try {
   const ours = await measure(redis, ids, () => fillOurs(redis, ids));
   const peer = await measure(redis, peerIds, () => fillPeer(redis, peerIds));
   const figure: Figure = {
-    ...{ row: 9, work: `a remembered eventId, ${ids.toLocaleString("en")} ids`, ours, peer },
-    ...{ beside: `SET NX EX, ${peerIds.toLocaleString("en")} ids`, unit: "bytes", goal: GOAL },
+    row: 9,
+    work: `a remembered eventId, ${ids.toLocaleString("en")} ids`,
+    ours,
+    peer,
+    beside: `SET NX EX, ${peerIds.toLocaleString("en")} ids`,
+    unit: "bytes",
+    goal: GOAL,
     alarm: GOAL,
   };
   const version = await redisVersion(redis);

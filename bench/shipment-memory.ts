@@ -80,8 +80,14 @@ try {
     process.stderr.write(`${kind.padEnd(8)} ${Math.round(size)}\n`);
   }
   const figure: Figure = {
-    ...{ row: 10, work: `a shipment of ${STEPS.length} events, 1 parcel, 2 lines`, ours, peer },
-    ...{ beside: "JSON text of its detail", unit: "bytes", goal: GOAL, alarm: ALARM },
+    row: 10,
+    work: `a shipment of ${STEPS.length} events, 1 parcel, 2 lines`,
+    ours,
+    peer,
+    beside: "JSON text of its detail",
+    unit: "bytes",
+    goal: GOAL,
+    alarm: ALARM,
   };
   const version = await redisVersion(runtime.redis);
   const about = `${machine(version)}, ${ids.length.toLocaleString("en")} shipments`;

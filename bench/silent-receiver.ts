@@ -90,10 +90,18 @@ function decisionsFor(runtime: Runtime, code: string, shipmentId: number) {
   if (!endpoint) throw new Error(`no endpoint ${code}`);
   const { id, channelId, trigger } = endpoint;
   const decision = (n: number): Decision => ({
-    ...{ shipmentId, channelId, eventId: eventIdOf(code, `${n}-0`), entryId: `${n}-0` },
+    shipmentId,
+    channelId,
+    eventId: eventIdOf(code, `${n}-0`),
+    entryId: `${n}-0`,
     fact: {
-      ...{ key: `${code}-${n}`, occurredAtMs: 0, receivedAtMs: 0, courierStatus: String(n) },
-      ...{ place: null, status: "IN_TRANSIT" as const, detail: 0 },
+      key: `${code}-${n}`,
+      occurredAtMs: 0,
+      receivedAtMs: 0,
+      courierStatus: String(n),
+      place: null,
+      status: "IN_TRANSIT" as const,
+      detail: 0,
     },
     verdicts: [{ endpointId: id, trigger, verdict: "send" }],
   });
@@ -110,7 +118,8 @@ function silentEndpoint(runtime: Runtime, shipmentId: number) {
   const { redis, live } = runtime;
   let made = 0;
   return {
-    ...{ endpointId, partition },
+    endpointId,
+    partition,
     async queue(count: number): Promise<void> {
       const all = Array.from({ length: count }, (_, n) => decision(made + n));
       made += count;

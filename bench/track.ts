@@ -255,7 +255,11 @@ async function ours(runtime: Runtime, events: readonly Accepted[]): Promise<Cost
     const { promise, resolve } = Promise.withResolvers<void>();
     let left = events.length;
     const consumer = startConsumer({
-      ...{ redis, log, source: "event", group: "track", batch: EVENTS_AT_ONCE },
+      redis,
+      log,
+      source: "event",
+      group: "track",
+      batch: EVENTS_AT_ONCE,
       async handler(entries) {
         const failures = await handle(entries);
         left -= entries.length - failures.length;

@@ -101,12 +101,19 @@ async function queue(runtime: TestRuntime, shipments: Map<number, number[]>): Pr
       eventId: eventIdOf("bench", `${changes}-0`),
       entryId: `${changes}-0`,
       fact: {
-        ...{ key: `fact-${changes}`, occurredAtMs: 0, receivedAtMs: 0, status: "IN_TRANSIT" },
+        key: `fact-${changes}`,
+        occurredAtMs: 0,
+        receivedAtMs: 0,
+        status: "IN_TRANSIT",
         // Fills the body up to its size.
-        ...{ courierStatus: "x".repeat(BODY_BYTES - 1_000), place: "Milano", detail: 0 },
+        courierStatus: "x".repeat(BODY_BYTES - 1_000),
+        place: "Milano",
+        detail: 0,
       },
       verdicts: (channel?.endpoints ?? []).map(({ id, trigger }) => ({
-        ...{ endpointId: id, trigger, verdict: "send" as const },
+        endpointId: id,
+        trigger,
+        verdict: "send" as const,
       })),
     });
   }
@@ -139,7 +146,12 @@ async function runOurs(runtime: TestRuntime, transport: Transport): Promise<numb
   };
   const startMs = performance.now();
   const deliverer = startDeliverer({
-    ...{ redis, log, live, transport: counting, vault: secrets.vault, random: Math.random },
+    redis,
+    log,
+    live,
+    transport: counting,
+    vault: secrets.vault,
+    random: Math.random,
     limits: { inFlight: IN_FLIGHT },
   });
   const isDone = async () =>
@@ -277,18 +289,34 @@ try {
   const work = `webhooks, 2 KB, signed, ${ENDPOINTS} endpoints`;
   const figures: Figure[] = [
     {
-      ...{ row: 7, work, ours, beside: "bare loop, same transport", peer: bare, unit: "1/s" },
-      ...{ goal: { least: GOAL }, alarm: { least: ALARM } },
+      row: 7,
+      work,
+      ours,
+      beside: "bare loop, same transport",
+      peer: bare,
+      unit: "1/s",
+      goal: { least: GOAL },
+      alarm: { least: ALARM },
     },
     {
-      ...{ row: 8, work, ours, beside: "BullMQ + fetch", peer: bullmq, unit: "1/s" },
-      ...{ goal: { least: BULLMQ_GOAL }, alarm: { least: BULLMQ_ALARM } },
+      row: 8,
+      work,
+      ours,
+      beside: "BullMQ + fetch",
+      peer: bullmq,
+      unit: "1/s",
+      goal: { least: BULLMQ_GOAL },
+      alarm: { least: BULLMQ_ALARM },
     },
     {
       row: 7,
       work: `connections opened by ${ROUNDS_OVER_RECEIVERS} requests to each of ${receivers} receivers`,
-      ...{ ours: await countConnections(playing, many), beside: "receivers", peer: receivers },
-      ...{ unit: "connections", goal: { most: 1.25 }, alarm: { most: 2 } },
+      ours: await countConnections(playing, many),
+      beside: "receivers",
+      peer: receivers,
+      unit: "connections",
+      goal: { most: 1.25 },
+      alarm: { most: 2 },
     },
   ];
   const fsync = values.everysec ? "everysec" : "always";

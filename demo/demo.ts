@@ -86,7 +86,9 @@ function startDemo(receiver: Receiver, depot: DemoDepot, carrier: SimulatedCarri
     const fleet = startFleet({ apiUrl: urls.api, ingestUrl: urls.ingest, runtime });
     const leaving = new AbortController();
     const people = settleIn({
-      ...{ panelUrl: urls.panel, panelToken: runtime.secrets.panelToken, signal: leaving.signal },
+      panelUrl: urls.panel,
+      panelToken: runtime.secrets.panelToken,
+      signal: leaving.signal,
       merchants: createMerchantClient(urls.api, leaving.signal),
     }).catch((error: Error) => {
       if (leaving.signal.aborted) return;

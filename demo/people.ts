@@ -22,13 +22,19 @@ interface Person {
 }
 
 export const MERCHANT = {
-  ...{ email: "giulia.ferri@aurora.example", name: "Giulia Ferri" },
-  ...{ kind: "company", role: "owner", companyCode: "aurora" },
+  email: "giulia.ferri@aurora.example",
+  name: "Giulia Ferri",
+  kind: "company",
+  role: "owner",
+  companyCode: "aurora",
 } as const satisfies Person;
 
 export const COURIER = {
-  ...{ email: "luca.moro@gls.example", name: "Luca Moro" },
-  ...{ kind: "courier", role: "owner", courierCode: "GLS_ITA" },
+  email: "luca.moro@gls.example",
+  name: "Luca Moro",
+  kind: "courier",
+  role: "owner",
+  courierCode: "GLS_ITA",
 } as const satisfies Person;
 
 /** Invited, and not here yet. */
@@ -41,12 +47,18 @@ const INVITED: readonly Person[] = [
     role: "read-only",
   },
   {
-    ...{ email: "paolo.riva@aurora.example", name: "Paolo Riva" },
-    ...{ kind: "company", role: "member", companyCode: "aurora" },
+    email: "paolo.riva@aurora.example",
+    name: "Paolo Riva",
+    kind: "company",
+    role: "member",
+    companyCode: "aurora",
   },
   {
-    ...{ email: "sara.greco@tirreno.example", name: "Sara Greco" },
-    ...{ kind: "company", role: "owner", companyCode: "tirreno" },
+    email: "sara.greco@tirreno.example",
+    name: "Sara Greco",
+    kind: "company",
+    role: "owner",
+    companyCode: "tirreno",
   },
 ];
 
@@ -139,7 +151,10 @@ export async function settleIn({ panelUrl, panelToken, merchants, signal }: Peop
   for (const channel of DEMO_CHANNELS) {
     for (const { cap, city, province } of PLACES.slice(0, CHECKS_PER_CHANNEL)) {
       await merchants.checkAddress(channel, {
-        ...{ street: "Via Roma 1", city, state: province, postcode: cap },
+        street: "Via Roma 1",
+        city,
+        state: province,
+        postcode: cap,
       });
     }
   }

@@ -81,10 +81,13 @@ function planDelivery(
       weightKg: Math.round((0.2 + random() ** 3 * 34) * 100) / 100,
       shipDate: romeDate(shippedMs),
       deliveredOn: romeDate(shippedMs + leadDays * DAY_MS),
-      ...{ leadDays, transitDays },
+      leadDays,
+      transitDays,
       attempts: hasTrouble && random() < 0.7 ? 2 : 1,
       exceptions: hasTrouble && random() < 0.4 ? 1 : 0,
-      ...{ isReturn: false, version: 1, removed: false },
+      isReturn: false,
+      version: 1,
+      removed: false,
     },
   );
 }

@@ -20,7 +20,8 @@ const IDLE_SECONDS = 60;
 function bindPanel({ host, ports }: Config): Door {
   return bindDoor({
     variable: "PANEL_PORT",
-    ...{ host, port: ports.panel },
+    host,
+    port: ports.panel,
     maxRequestBodySize: SERVER_BODY_LIMIT_BYTES,
     idleTimeout: IDLE_SECONDS,
     refuse: problemResponse,

@@ -94,7 +94,9 @@ async function readReplicas(client: ClickHouseClient): Promise<TableReplicas[] |
     const rows = await result.json<Record<keyof TableReplicas, string | number | boolean>>();
     return rows.map(({ table, total, active, readonly }) => ({
       table: String(table),
-      ...{ total: Number(total), active: Number(active), readonly: Boolean(Number(readonly)) },
+      total: Number(total),
+      active: Number(active),
+      readonly: Boolean(Number(readonly)),
     }));
   } catch (error) {
     if (clickhouseErrorType(error) === "ACCESS_DENIED") return "hidden";

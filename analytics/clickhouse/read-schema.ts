@@ -76,7 +76,9 @@ export async function readSchema(
   );
   const others = all.filter(({ name }) => lacking.includes(name));
   return {
-    ...{ version, statements, lowest },
+    version,
+    statements,
+    lowest,
     missing: names.filter((name) => !statements.has(name)),
     known:
       cluster === null || others.length === 0

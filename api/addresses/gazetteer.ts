@@ -213,8 +213,10 @@ function ambiguous(
   return {
     ...NO_MATCH,
     match: {
-      ...{ status: "PARTIAL", level },
-      ...{ differing: [...differing], unchecked: [...UNCHECKED] },
+      status: "PARTIAL",
+      level,
+      differing: [...differing],
+      unchecked: [...UNCHECKED],
     },
     candidates: found.slice(0, CANDIDATES_LIMIT).map((one) => addressOf(asked, one)),
   };

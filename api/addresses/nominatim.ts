@@ -71,7 +71,9 @@ function matchOf({ lat, lon, address = {} }: Place, asked: CheckedAddress): Matc
     ...NO_MATCH,
     match: {
       status: differing.length === 0 ? "MATCHED" : "PARTIAL",
-      ...{ level, differing, unchecked: [] },
+      level,
+      differing,
+      unchecked: [],
     },
     address: {
       street: road ? [road, house].filter(Boolean).join(" ") : null,

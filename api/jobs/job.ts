@@ -116,7 +116,12 @@ export function jobRoute(deps: ApiDeps) {
 function jobView(job: ImportJob): Omit<JobView, "result"> {
   const { jobId, status, totalItems, processedItems, failedItems, error } = job;
   return {
-    ...{ jobId, type: "shipments_import", status, totalItems, processedItems, failedItems },
+    jobId,
+    type: "shipments_import",
+    status,
+    totalItems,
+    processedItems,
+    failedItems,
     error,
     createdAt: new Date(job.createdAtMs).toISOString(),
     completedAt: job.completedAtMs === null ? null : new Date(job.completedAtMs).toISOString(),

@@ -78,8 +78,11 @@ const OPERATIONS = {
     answers: {
       200: {
         ...json("A page of parcels; an order without parcels is an empty page.", OrderParcelPage, {
-          ...{ items: EXAMPLE_PARCELS, total: 1 },
-          ...{ page: 1, limit: 20, pages: 1 },
+          items: EXAMPLE_PARCELS,
+          total: 1,
+          page: 1,
+          limit: 20,
+          pages: 1,
         }),
         headers: { ...PAGE_HEADERS, ...TAG_HEADERS },
       },

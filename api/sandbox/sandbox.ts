@@ -30,7 +30,10 @@ const maybe = <T extends TSchema>(schema: T) => Type.Optional(Type.Union([Type.N
 
 /** Replaces every field; the one that may be null may be absent. */
 export const SandboxPut = Type.Object({
-  ...{ stringValue, intValue, boolValue, floatValue },
+  stringValue,
+  intValue,
+  boolValue,
+  floatValue,
   dateTimeValue: Type.Optional(dateTimeValue),
 });
 /** Null leaves a field as it is, except the one that may be null itself. */
@@ -42,7 +45,12 @@ export const SandboxPatch = Type.Object({
   dateTimeValue: Type.Optional(dateTimeValue),
 });
 export const SandboxView = Type.Object({
-  ...{ id: Type.Integer(), stringValue, intValue, boolValue, floatValue, dateTimeValue },
+  id: Type.Integer(),
+  stringValue,
+  intValue,
+  boolValue,
+  floatValue,
+  dateTimeValue,
   createdAt: Type.String({ description: "ISO 8601" }),
   updatedAt: Type.Union([Type.String(), Type.Null()]),
 });

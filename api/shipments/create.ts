@@ -62,11 +62,16 @@ export const EXAMPLE_ITEM: ShipmentInput = {
   parcels: [{ weight: 1.2, boxCode: "S" }],
 };
 const success: CreatedShipment = {
-  ...{ status: "success", trackingNumber: EXAMPLE_ITEM.trackingNumber },
-  ...{ id: 4096, trackingUrl: null },
+  status: "success",
+  trackingNumber: EXAMPLE_ITEM.trackingNumber,
+  id: 4096,
+  trackingUrl: null,
 };
 const rejected: CreatedShipment = {
-  ...{ status: "error", trackingNumber: "AB1", id: null, trackingUrl: null },
+  status: "error",
+  trackingNumber: "AB1",
+  id: null,
+  trackingUrl: null,
   errors: [{ code: "INVALID_COURIER", message: "The courier is not known.", field: "courier" }],
 };
 const answer = (description: string, items: CreatedShipment[]) => {

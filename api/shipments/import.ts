@@ -27,12 +27,14 @@ import { readShipments } from "./read-shipments.ts";
 /** Items are judged one by one in the background. */
 export const ImportBody = Type.Object({
   shipments: Type.Array(Type.Unknown({ publishedAs: ShipmentInput }), {
-    ...{ minItems: 1, maxItems: SHIPMENTS_PER_IMPORT },
+    minItems: 1,
+    maxItems: SHIPMENTS_PER_IMPORT,
     description: "items as in POST /v2/shipments; an invalid one fails alone",
   }),
   webhookUrl: Type.Optional(
     Type.String({
-      ...{ maxLength: WEBHOOK_URL_LENGTH, format: "http-uri" },
+      maxLength: WEBHOOK_URL_LENGTH,
+      format: "http-uri",
       description:
         "is called once, best effort, when the job ends; signed like a webhook, with the secrets of the channel's webhook endpoints",
     }),

@@ -126,7 +126,10 @@ async function composeMessage(
   const summary = summaryOf(shipment, configuration);
   const values = messageValues(summary, channel.name, variables ?? null);
   return {
-    ...{ messageId: randomUUID(), type: "email", shipmentId: id, to },
+    messageId: randomUUID(),
+    type: "email",
+    shipmentId: id,
+    to,
     from: channel.emails.from,
     event,
     ...(channel.testOf !== null && { isTest: true as const }),

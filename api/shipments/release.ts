@@ -49,8 +49,13 @@ const operation = described({
   answers: {
     200: {
       ...json("The release.", StockReleaseAgain, {
-        ...{ releaseId: 17, shipmentId: 4096, status: "sent", courierOutcome: "ok", message: null },
-        ...{ action: "redeliver", redeliveryDate: "2026-11-24" },
+        releaseId: 17,
+        shipmentId: 4096,
+        status: "sent",
+        courierOutcome: "ok",
+        message: null,
+        action: "redeliver",
+        redeliveryDate: "2026-11-24",
         requestedAt: "2026-11-20T18:00:00.000+01:00",
       }),
       headers: TAG_HEADERS,

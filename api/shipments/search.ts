@@ -106,8 +106,11 @@ const operation = described({
   answers: {
     200: {
       ...json("A page of summaries.", ShipmentPage, {
-        ...{ items: [EXAMPLE_SUMMARY], total: 1 },
-        ...{ page: 1, limit: 20, pages: 1 },
+        items: [EXAMPLE_SUMMARY],
+        total: 1,
+        page: 1,
+        limit: 20,
+        pages: 1,
       }),
       headers: { ...PAGE_HEADERS, ...TAG_HEADERS },
     },

@@ -68,7 +68,10 @@ const operation = described(
     },
     answers: {
       200: json("Sent to the carrier.", StockRelease, {
-        ...{ status: "sent", courierOutcome: "ok", message: null, releaseId: 17 },
+        status: "sent",
+        courierOutcome: "ok",
+        message: null,
+        releaseId: 17,
       }),
     },
     errors: [

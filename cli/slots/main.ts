@@ -108,7 +108,8 @@ function refuse(reasons: readonly string[]): void {
 /** @throws {Refused} */
 async function lockMoves(redis: Redis): Promise<Lock> {
   const lock = await takeLock(redis, SLOTS_LOCK_KEY, {
-    ...{ leaseMs: LEASE_MS, waitLimitMs: LOCK_WAIT_MS },
+    leaseMs: LEASE_MS,
+    waitLimitMs: LOCK_WAIT_MS,
   });
   if (lock === null) throw new Refused("Another process is moving slots.");
   return lock;

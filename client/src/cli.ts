@@ -17,8 +17,14 @@ Press the number of an event to send it again, q to end.`;
 
 const text = { type: "string" } as const;
 const OPTIONS = {
-  ...{ forward: text, endpoint: text, channel: text, panel: text },
-  ...{ token: text, code: text, secret: text, since: text },
+  forward: text,
+  endpoint: text,
+  channel: text,
+  panel: text,
+  token: text,
+  code: text,
+  secret: text,
+  since: text,
 } as const;
 
 /** ISO 8601 lets an offset be `+01:00`, `+0100` or `+01`; NaN for what is no time. */

@@ -31,25 +31,31 @@ function durable(setting: keyof typeof DURABLE_SETTINGS) {
 
 const SETTINGS: readonly Wanted[] = [
   {
-    ...{ check: "Redis keeps what memory has no room for", ...durable("maxmemory-policy") },
+    check: "Redis keeps what memory has no room for",
+    ...durable("maxmemory-policy"),
     advice: "Set maxmemory-policy noeviction: any other policy deletes events that were accepted.",
   },
   {
-    ...{ check: "Redis writes an append-only file", ...durable("appendonly") },
+    check: "Redis writes an append-only file",
+    ...durable("appendonly"),
     advice: "Set appendonly yes: without it a crash loses everything since the last snapshot.",
   },
   {
-    ...{ check: "Redis syncs each write to the disk", ...durable("appendfsync") },
+    check: "Redis syncs each write to the disk",
+    ...durable("appendfsync"),
     advice: "Set appendfsync always: everysec may lose two seconds of what was accepted.",
   },
   {
-    ...{ check: "Redis never keeps half a write", ...durable("aof-load-truncated") },
+    check: "Redis never keeps half a write",
+    ...durable("aof-load-truncated"),
     advice:
       "Set aof-load-truncated no, and remove what a crash left unfinished before each start (docs/operations.md): otherwise half a write may come back later.",
   },
   {
-    ...{ check: "Redis keeps small sets of numbers packed", setting: "set-max-intset-entries" },
-    ...{ wanted: "512 or more", isOk: (value) => Number(value) >= 512 },
+    check: "Redis keeps small sets of numbers packed",
+    setting: "set-max-intset-entries",
+    wanted: "512 or more",
+    isOk: (value) => Number(value) >= 512,
     advice:
       "Set set-max-intset-entries 512: below it the memory of event ids takes eight times more.",
   },
@@ -57,11 +63,9 @@ const SETTINGS: readonly Wanted[] = [
 
 /** Where fewer replicas than that refuse writes, so does a replica that has just taken over, unless writes are meant to be refused then. */
 const leastReplicas = (isStrict: boolean): Wanted => ({
-  ...{
-    check: "A master that has just taken over accepts writes",
-    setting: "min-replicas-to-write",
-  },
-  ...{ wanted: isStrict ? "0, or as REDIS_WAIT_REPLICAS" : "0" },
+  check: "A master that has just taken over accepts writes",
+  setting: "min-replicas-to-write",
+  wanted: isStrict ? "0, or as REDIS_WAIT_REPLICAS" : "0",
   isOk: (value) => value === "0" || isStrict,
   advice:
     "Set min-replicas-to-write 0: REDIS_WAIT_REPLICAS waits for replicas, and goes on without those that are away (REDIS_WAIT_STRICT=1 refuses).",
@@ -70,14 +74,16 @@ const leastReplicas = (isStrict: boolean): Wanted => ({
 const CLUSTER_SETTINGS: readonly Wanted[] = [
   {
     check: "A shard that is unavailable stops no other shard",
-    ...{ setting: "cluster-require-full-coverage", wanted: "no" },
+    setting: "cluster-require-full-coverage",
+    wanted: "no",
     isOk: (value) => value === "no",
     advice:
       "Set cluster-require-full-coverage no: otherwise one slot without a master stops the whole service.",
   },
   {
     check: "Replicas take over from their masters",
-    ...{ setting: "cluster-replica-no-failover", wanted: "no" },
+    setting: "cluster-replica-no-failover",
+    wanted: "no",
     isOk: (value) => value === "no",
     advice:
       "Finish the move of slots that has set it (bun run slots -- --apply), or set cluster-replica-no-failover no.",
@@ -136,7 +142,8 @@ function listed(texts: readonly string[]): string {
 function examineReach({ nodes, silent }: RedisFacts): Finding {
   const away = [...silent, ...nodes.filter(({ isFailing }) => isFailing).map(({ place }) => place)];
   return finding("redis-nodes", {
-    ...{ check: "Every node of the cluster answers", ok: away.length === 0 },
+    check: "Every node of the cluster answers",
+    ok: away.length === 0,
     found: away.length === 0 ? `${nodes.length} nodes` : `not ${listed([...new Set(away)])}`,
     wanted: "all of them",
     advice:
@@ -162,7 +169,8 @@ function examineVersion(nodes: readonly NodeFacts[]): Finding {
     version.startsWith("Valkey ") || Number.parseInt(version, 10) >= LEAST_VERSION;
   const tellOf = ({ version }: NodeFacts) => version ?? UNKNOWN;
   return finding("redis-version", {
-    ...{ check: "Redis is recent enough", ok: nodes.every((node) => isOk(tellOf(node))) },
+    check: "Redis is recent enough",
+    ok: nodes.every((node) => isOk(tellOf(node))),
     found: shown(nodes, tellOf, isOk),
     wanted: `${LEAST_VERSION}.0 or later, or Valkey`,
     advice: "Upgrade Redis: scripts use what 7.0 has brought.",
@@ -174,8 +182,10 @@ function examineClocks(nodes: readonly NodeFacts[]): Finding {
   const aheadMs = worst?.aheadMs ?? 0;
   const place = nodes.length > 1 ? ` (${worst?.place})` : "";
   return finding("redis-clock", {
-    ...{ check: "The clocks agree", ok: Math.abs(aheadMs) <= CLOCK_LIMIT_MS },
-    ...{ found: `${aheadMs} ms${place}`, wanted: `at most ${CLOCK_LIMIT_MS} ms` },
+    check: "The clocks agree",
+    ok: Math.abs(aheadMs) <= CLOCK_LIMIT_MS,
+    found: `${aheadMs} ms${place}`,
+    wanted: `at most ${CLOCK_LIMIT_MS} ms`,
     advice: "Let NTP set the clocks of this machine and of Redis.",
   });
 }

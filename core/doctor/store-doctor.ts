@@ -62,7 +62,9 @@ export async function examineStores(
 
 function examineClickhouse(facts: ClickhouseFacts | null): Finding[] {
   const answers = finding("clickhouse", {
-    ...{ check: "ClickHouse answers", ok: facts !== null, found: facts ? "yes" : "no" },
+    check: "ClickHouse answers",
+    ok: facts !== null,
+    found: facts ? "yes" : "no",
     wanted: "yes",
     advice: "Check CLICKHOUSE_URL and the log of the analytics; changes wait meanwhile.",
   });
@@ -77,20 +79,25 @@ function examineClickhouse(facts: ClickhouseFacts | null): Finding[] {
   return [
     answers,
     finding("clickhouse-version", {
-      ...{ check: "ClickHouse is recent enough", found: version },
+      check: "ClickHouse is recent enough",
+      found: version,
       ok: year > leastYear || (year === leastYear && month >= leastMonth),
       wanted: `${LEAST_CLICKHOUSE.join(".")} or later`,
       advice: "Upgrade ClickHouse: Waybill uses settings that older versions lack.",
     }),
     finding("clickhouse-clock", {
-      ...{ check: "The clock of ClickHouse agrees", ok: Math.abs(aheadMs) <= CLOCK_LIMIT_MS },
-      ...{ found: `${aheadMs} ms`, wanted: `at most ${CLOCK_LIMIT_MS} ms` },
+      check: "The clock of ClickHouse agrees",
+      ok: Math.abs(aheadMs) <= CLOCK_LIMIT_MS,
+      found: `${aheadMs} ms`,
+      wanted: `at most ${CLOCK_LIMIT_MS} ms`,
       advice:
         "Let NTP set the clocks of this machine and of ClickHouse: figures of the last days are off.",
     }),
     finding("clickhouse-deduplication", {
       check: "ClickHouse takes a repeated insert into the archive once",
-      ...{ ok: repeats.length === 0, found: repeats.join(", ") || "yes", wanted: "yes" },
+      ok: repeats.length === 0,
+      found: repeats.join(", ") || "yes",
+      wanted: "yes",
       advice:
         "Set insert_deduplicate 1 for our user, and non_replicated_deduplication_window 1000 for the tables of the archive: without them a retry shows shipments twice.",
     }),
@@ -127,7 +134,9 @@ function examineReader({ isSet, fault }: ReaderFacts): Finding {
   const right = isSet ? "yes" : "CLICKHOUSE_READ_URL is not set: statements are refused";
   return finding("clickhouse-reader", {
     check: "Statements of the SQL editor can only read",
-    ...{ ok: fault === null, found: fault === null ? right : `the user ${fault}`, wanted: "yes" },
+    ok: fault === null,
+    found: fault === null ? right : `the user ${fault}`,
+    wanted: "yes",
     advice:
       "Create the user of analytics/sql/read-only-user.sql and name it in CLICKHOUSE_READ_URL: statements are refused until then.",
   });

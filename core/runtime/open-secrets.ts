@@ -84,7 +84,9 @@ export async function openSecrets(
     const ring = checkedRing(keyring, keys, isRotating);
     const { previous } = keys;
     const vault = createVault({
-      ...{ key: keys.key, previous, isReplaced: () => isReplaced },
+      key: keys.key,
+      previous,
+      isReplaced: () => isReplaced,
       macKey: unsealRing(ring, keys).macKey,
     });
     const beating = setInterval(async () => {

@@ -20,9 +20,16 @@ const USAGE = `usage: node doctor.mjs courier --url URL --token TOKEN --courier 
 const text = { type: "string" } as const;
 const files = { type: "string", multiple: true } as const;
 const OPTIONS = {
-  ...{ url: text, token: text, courier: text, secret: text, cert: text, key: text, ca: text },
+  url: text,
+  token: text,
+  courier: text,
+  secret: text,
+  cert: text,
+  key: text,
+  ca: text,
   // The same under its earlier name.
-  ...{ messages: files, sample: files },
+  messages: files,
+  sample: files,
 } as const;
 
 /** Ends the program with its message alone. */

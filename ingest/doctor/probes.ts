@@ -67,7 +67,11 @@ type Row = readonly [
 
 function group(title: string, rows: readonly Row[], needsSecret = false): Probe[] {
   return rows.map(([name, send, expect, remedy]) => ({
-    ...{ group: title, name, send, expect, remedy },
+    group: title,
+    name,
+    send,
+    expect,
+    remedy,
     ...(needsSecret && { needsSecret: true as const }),
   }));
 }

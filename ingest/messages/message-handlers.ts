@@ -56,8 +56,10 @@ export function storingHandler(deps: Deps): MessageHandler<Prepared> {
     await countRefused(redis, courier, refused, receivedAtMs);
     log.info({ courier, messageId, ...counts }, "message processed");
     currentSpan()?.set({
-      ...{ "waybill.courier": courier, "waybill.message_id": messageId },
-      ...{ "waybill.accepted": counts.ACCEPTED, "waybill.events": results.length },
+      "waybill.courier": courier,
+      "waybill.message_id": messageId,
+      "waybill.accepted": counts.ACCEPTED,
+      "waybill.events": results.length,
     });
   }
 
@@ -70,7 +72,10 @@ export function storingHandler(deps: Deps): MessageHandler<Prepared> {
       const unmatched = new Map<number, UnmatchedKind>();
       const results = await classify(
         {
-          ...{ redis, intake, configuration: live.configuration(), messageId },
+          redis,
+          intake,
+          configuration: live.configuration(),
+          messageId,
           traceparent: currentSpan()?.traceparent,
           onUnmatched: (messageIndex, why) => unmatched.set(messageIndex, why),
           layout: await seenLayout(redis, receivedAtMs, config.eventsPerDay),

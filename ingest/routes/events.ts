@@ -53,7 +53,8 @@ const OPERATIONS = {
     summary: "Check credentials; no side effects",
     answers: {
       200: json("Known.", Ping, {
-        ...{ courier: "GLS_ITA", environment: "production" },
+        courier: "GLS_ITA",
+        environment: "production",
         schemaVersions: [...SCHEMA_VERSIONS],
       }),
     },

@@ -63,14 +63,18 @@ const operation = described({
     mediaType: "application/x-www-form-urlencoded",
     limitBytes: FORM_LIMIT_BYTES,
     example: {
-      ...{ grant_type: "client_credentials", scope: SCOPE },
-      ...{ client_id: "gls-push", client_secret: "a+b/c" },
+      grant_type: "client_credentials",
+      scope: SCOPE,
+      client_id: "gls-push",
+      client_secret: "a+b/c",
     },
   },
   answers: {
     200: json("A token.", TokenAnswer, {
-      ...{ access_token: "eyJhbGciOiJIUzI1NiJ9.e30.c2lnbmF0dXJl", token_type: "Bearer" },
-      ...{ expires_in: TOKEN_LIFE_SECONDS, scope: SCOPE },
+      access_token: "eyJhbGciOiJIUzI1NiJ9.e30.c2lnbmF0dXJl",
+      token_type: "Bearer",
+      expires_in: TOKEN_LIFE_SECONDS,
+      scope: SCOPE,
     }),
     400: failed("invalid_request, unsupported_grant_type, invalid_scope", "invalid_request"),
     401: failed("invalid_client", "invalid_client"),

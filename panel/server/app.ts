@@ -109,8 +109,10 @@ export function createPanelApp(
         title: "Waybill control panel API",
         document: "/panel/api/openapi.json",
         links: {
-          ...{ Webhooks: "/webhooks/docs", "Error codes": "/panel/errors" },
-          ...{ Documents: "/docs", "Control panel": "/" },
+          Webhooks: "/webhooks/docs",
+          "Error codes": "/panel/errors",
+          Documents: "/docs",
+          "Control panel": "/",
         },
       }),
     )

@@ -53,14 +53,22 @@ type Server = Bun.Server<unknown> | null;
 
 /** Whose token `PANEL_TOKEN` is. */
 const OPERATOR: Caller = {
-  ...{ account: null, actor: "PANEL_TOKEN", kind: "operator", role: "admin" },
-  ...{ companyCode: null, courierCode: null, capabilities: capabilitiesOf("operator", "admin") },
+  account: null,
+  actor: "PANEL_TOKEN",
+  kind: "operator",
+  role: "admin",
+  companyCode: null,
+  courierCode: null,
+  capabilities: capabilitiesOf("operator", "admin"),
 };
 
 function callerOfAccount(account: AccountEntity): Caller {
   const { kind, role, email, companyCode, courierCode } = account;
   return {
-    ...{ account, actor: email, kind: kind as AccountKind, role: role as Role },
+    account,
+    actor: email,
+    kind: kind as AccountKind,
+    role: role as Role,
     companyCode: companyCode || null,
     courierCode: courierCode || null,
     capabilities: capabilitiesOf(kind as AccountKind, role),

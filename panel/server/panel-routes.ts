@@ -129,7 +129,12 @@ async function audit(deps: PanelDeps, request: Request, answered: Answered): Pro
   const target = decodeURI(short(path));
   deps.log.info({ actor: account?.id ?? actor, action, target }, "changed in the panel");
   await writeAudit(deps.redis, {
-    ...{ tenant: tenantOf(caller), atMs: deps.live.now(), actor, action, target },
-    ...{ before: masked(before), after: masked(after) },
+    tenant: tenantOf(caller),
+    atMs: deps.live.now(),
+    actor,
+    action,
+    target,
+    before: masked(before),
+    after: masked(after),
   });
 }

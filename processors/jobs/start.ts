@@ -17,11 +17,19 @@ export async function startJobs({ redis, log, live, config, secrets }: Runtime):
     ca: await readCa(config.webhookCaFile),
   });
   const imports = startWorker({
-    ...{ redis, log, live, queue: "imports", atOnce: JOBS_AT_ONCE },
+    redis,
+    log,
+    live,
+    queue: "imports",
+    atOnce: JOBS_AT_ONCE,
     work: importWork({ redis, log, live }),
   });
   const callbacks = startWorker({
-    ...{ redis, log, live, queue: "import-callbacks", atOnce: CALLBACKS_IN_HAND },
+    redis,
+    log,
+    live,
+    queue: "import-callbacks",
+    atOnce: CALLBACKS_IN_HAND,
     work: callbackWork({ redis, log, live, transport, vault: secrets.vault }),
   });
   return {

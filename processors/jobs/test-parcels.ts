@@ -44,7 +44,11 @@ export function startTestParcels(deps: Deps): Pick<Running, "stop"> {
     for (const shadow of shadows) await findTestParcels(redis, shadow, live.now());
   });
   const worker = startWorker({
-    ...{ redis, log, live, queue: "test-parcels", atOnce: LIVES_AT_ONCE },
+    redis,
+    log,
+    live,
+    queue: "test-parcels",
+    atOnce: LIVES_AT_ONCE,
     work: ({ id }) => goOn(deps, id),
   });
   return {

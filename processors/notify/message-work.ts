@@ -104,7 +104,10 @@ async function send(deps: MessageDeps, message: Message): Promise<Error | null> 
       await deps.outbox.send({ messageId: `${messageId}@${host}`, ...mail });
     } else if (type === "email") {
       await mailerOf(deps, message).send({
-        ...{ messageId: `${messageId}@${host}`, to, subject, text },
+        messageId: `${messageId}@${host}`,
+        to,
+        subject,
+        text,
         ...(from !== null && { from }),
         ...(html !== null && { html }),
       });

@@ -30,7 +30,11 @@ export async function startNotify({ redis, log, live, config }: Runtime): Promis
   });
   const host = new URL(config.publicUrl).hostname;
   const worker = startWorker({
-    ...{ redis, log, live, queue: "messages", atOnce: MESSAGES_AT_ONCE },
+    redis,
+    log,
+    live,
+    queue: "messages",
+    atOnce: MESSAGES_AT_ONCE,
     work: messageWork({ redis, log, live, mailer, outbox, sms, host }),
   });
   return {

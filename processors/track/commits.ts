@@ -84,7 +84,9 @@ export function withRoom(commit: Commit, history: readonly Fact[]): Commit {
   return {
     ...commit,
     state: { ...state, keys, dropped: base.dropped },
-    ...{ facts: kept, replaced: history, base },
+    facts: kept,
+    replaced: history,
+    base,
   };
 }
 

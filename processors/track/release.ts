@@ -138,7 +138,8 @@ function asksOf(
 /** A number counts from the event that announced it. */
 function numberAsks(shipment: HotShipment, numbers: readonly NewNumber[] = []): Ask[] {
   return numbers.map(({ number, atMs }) => ({
-    ...{ shipment, atMs },
+    shipment,
+    atMs,
     references: numbersOf(shipment, [number]),
   }));
 }
@@ -177,7 +178,10 @@ async function findParked(
     const matched = await matchParked(redis, configuration, own, open, ends);
     for (const [shipment, events] of Map.groupBy(matched, (one) => one.shipment)) {
       const one = found.get(shipment.id) ?? {
-        ...{ events: new Map(), shared: new Set<string>(), fresh: 0, hasMore: false },
+        events: new Map(),
+        shared: new Set<string>(),
+        fresh: 0,
+        hasMore: false,
       };
       found.set(shipment.id, one);
       added.push({ shipment, events: addFound(one, shipment, events) });

@@ -111,8 +111,10 @@ function arrivalOf(entry: LogItem): Arrival {
   if (span === null) return { entry, logged, span };
   const { courier, event, messageId = "", shipmentId } = logged;
   span.set({
-    ...{ "waybill.courier": courier, "waybill.event_id": event.eventId },
-    ...{ "waybill.message_id": messageId, "waybill.shipment_id": shipmentId },
+    "waybill.courier": courier,
+    "waybill.event_id": event.eventId,
+    "waybill.message_id": messageId,
+    "waybill.shipment_id": shipmentId,
   });
   return { entry, logged: { ...logged, traceparent: span.traceparent }, span };
 }

@@ -63,8 +63,10 @@ function traceOf(decision: Decision): { traced: Decision; span: TracedWork | nul
   if (span === null) return { traced: decision, span };
   const sends = verdicts.filter(({ verdict }) => verdict === "send").length;
   span.set({
-    ...{ "waybill.webhook_event_id": eventId, "waybill.shipment_id": shipmentId },
-    ...{ "waybill.endpoints": verdicts.length, "waybill.deliveries": sends },
+    "waybill.webhook_event_id": eventId,
+    "waybill.shipment_id": shipmentId,
+    "waybill.endpoints": verdicts.length,
+    "waybill.deliveries": sends,
   });
   return { traced: { ...decision, fact: { ...fact, traceparent: span.traceparent } }, span };
 }

@@ -66,7 +66,10 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
   });
   let stopping = false;
   const sending = startSending({
-    ...{ ...deps, limits, outages, isStopping: () => stopping },
+    ...deps,
+    limits,
+    outages,
+    isStopping: () => stopping,
     onRoom() {
       rounds.hurry();
       waker.wake();

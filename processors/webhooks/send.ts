@@ -93,9 +93,12 @@ function beginAttempt(
 ): TracedWork | null {
   const span = continueTrace("client", "send webhook", traceparent);
   span?.set({
-    ...{ "http.request.method": "POST", "waybill.endpoint_id": endpointId },
-    ...{ "waybill.webhook_event_id": eventId, "waybill.delivery_id": deliveryId },
-    ...{ "waybill.shipment_id": shipmentId, "waybill.attempt": attempt },
+    "http.request.method": "POST",
+    "waybill.endpoint_id": endpointId,
+    "waybill.webhook_event_id": eventId,
+    "waybill.delivery_id": deliveryId,
+    "waybill.shipment_id": shipmentId,
+    "waybill.attempt": attempt,
   });
   return span;
 }
@@ -171,8 +174,14 @@ export function postponed({ live, random }: SendDeps, leased: Leased): Finished 
   return {
     of: leased,
     attempt: {
-      ...{ generation, attempt: attemptsMade + 1, atMs, httpStatus: null, durationMs: 0 },
-      ...{ error: INTERNAL_ERROR, responseSnippet: null, request: null },
+      generation,
+      attempt: attemptsMade + 1,
+      atMs,
+      httpStatus: null,
+      durationMs: 0,
+      error: INTERNAL_ERROR,
+      responseSnippet: null,
+      request: null,
     },
     isOwnFault: true,
     state: "waiting",

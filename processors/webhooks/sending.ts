@@ -103,7 +103,10 @@ function openParts(deps: SendingDeps): Parts {
   const parts: Parts = {
     ...deps,
     results: createFinishQueue(redis, live, log),
-    ...{ silent, silentQueue, slots, watches: { silent, latency: watchLatency() } },
+    silent,
+    silentQueue,
+    slots,
+    watches: { silent, latency: watchLatency() },
     queue: createReadyQueue({
       mayBegin: (leased) => mayBegin(own, leased) && slots.mayBegin(leased, performance.now()),
       hasRoom: () => slots.hasRoom(performance.now()),

@@ -23,7 +23,9 @@ export async function startWebhooks(runtime: Runtime): Promise<Running> {
   });
   const sending = { redis, log, live, transport, vault: secrets.vault, random: Math.random };
   const consumer = startConsumer({
-    ...{ redis, log, batch: BATCH },
+    redis,
+    log,
+    batch: BATCH,
     source: "change",
     group: "webhooks",
     handler: decideHandler({ redis, live }),

@@ -28,7 +28,8 @@ let browser: Browser;
 beforeAll(async () => {
   cluster = await startTestCluster();
   const env = {
-    ...{ REDIS_CLUSTER_URLS: cluster.urls, REDIS_WAIT_REPLICAS: "1" },
+    REDIS_CLUSTER_URLS: cluster.urls,
+    REDIS_WAIT_REPLICAS: "1",
     CLICKHOUSE_URL: "http://nobody:nothing@127.0.0.1:1/none",
   };
   runtime = await openTestRuntime(testSetup(), env, { address: "/", stop: cluster.stop });
@@ -105,7 +106,8 @@ test("an operator logs in by the token while the shard is away that counts the t
   await page.getByText("Incomplete", { exact: true }).waitFor();
   await end();
   const wrong = await fetch(`${panel.url}/panel/api/session`, {
-    ...{ method: "POST", body: JSON.stringify({ token: "wrong" }) },
+    method: "POST",
+    body: JSON.stringify({ token: "wrong" }),
     headers: { "content-type": "application/json" },
   });
   expect(wrong.status).toBe(503);

@@ -49,7 +49,8 @@ beforeAll(async () => {
     event({ trackingNumber: PARCEL, occurredAt: "2026-11-10T08:00:00+01:00" }),
     event({ trackingNumber: PARCEL, occurredAt: "2026-11-10T10:00:00+01:00", status }),
     event({
-      ...{ trackingNumber: PARCEL, occurredAt: "2026-11-10T09:00:00+01:00" },
+      trackingNumber: PARCEL,
+      occurredAt: "2026-11-10T09:00:00+01:00",
       status: { code: OPEN_CODE, description: "Verifica" },
     }),
     { eventId: "broken-1", trackingNumber: PARCEL, occurredAt: "yesterday", status },
@@ -161,7 +162,8 @@ describe("an operator", () => {
     const token = await dialog.getByRole("textbox", { name: "Tokens" }).inputValue();
     await dialog.getByRole("button", { name: "Done" }).click();
     const first = event({
-      ...{ trackingNumber: "BRT-DAY-1", occurredAt: "2026-11-10T08:00:00+01:00" },
+      trackingNumber: "BRT-DAY-1",
+      occurredAt: "2026-11-10T08:00:00+01:00",
       status: { code: "700", description: "In transito" },
     });
     const pushed = () => push(product.ingest, [first], { token, courier: "BRT_ITA" });
@@ -183,7 +185,8 @@ describe("an operator", () => {
     const compare = async (...lines: string[]) => {
       const text = ["trackingNumber;code;occurredAt;place", ...lines].join("\r\n");
       await page.locator('input[type="file"]').setInputFiles({
-        ...{ name: "tracking.csv", mimeType: "text/csv" },
+        name: "tracking.csv",
+        mimeType: "text/csv",
         buffer: Buffer.from(text),
       });
       await page.getByRole("button", { name: "Compare", exact: true }).click();
@@ -343,7 +346,10 @@ describe("a merchant", () => {
 describe("an invited colleague", () => {
   test("follows the link, chooses a password, and logs in with it from then on", async () => {
     const { body } = await product.call("POST", "/panel/api/invitations", {
-      ...{ email: "ada@waybill.test", name: "Ada", kind: "operator", role: "read-only" },
+      email: "ada@waybill.test",
+      name: "Ada",
+      kind: "operator",
+      role: "read-only",
     });
     const { page, end } = await visit(null);
     await page.goto(`${product.panel}${new URL(body.link).pathname}`);

@@ -33,7 +33,8 @@ beforeAll(async () => {
   api = await openTestApi(setup, "away", { SMTP_URL: mails.url });
   const { redis, live } = api.runtime;
   const { id: channelId, companyId } = live.configuration().channelByCode.get("acme-it") ?? {
-    ...{ id: 0, companyId: 0 },
+    id: 0,
+    companyId: 0,
   };
   for (let checked = 0; checked < 2; checked += 1) {
     await countAddressCheck(redis, { companyId, channelId }, live.now());

@@ -78,8 +78,14 @@ async function addJobs({ redis, live }: TestRuntime): Promise<void> {
   for (const [at, job] of jobs.entries()) {
     const createdAtMs = nowMs - at;
     await redis.hSet(keys.job(job), {
-      ...{ companyId, channelId: id, status: "processing", createdAtMs },
-      ...{ total: 100, processed: 40, failed: 1, webhookUrl: "" },
+      companyId,
+      channelId: id,
+      status: "processing",
+      createdAtMs,
+      total: 100,
+      processed: 40,
+      failed: 1,
+      webhookUrl: "",
     });
     await redis.zAdd(keys.latestJobs, { score: createdAtMs, value: `${id}:${job}` });
   }
@@ -89,7 +95,10 @@ async function addJobs({ redis, live }: TestRuntime): Promise<void> {
 async function addDeadLetter({ redis }: TestRuntime): Promise<void> {
   const [log = ""] = CHANGE_LOGS;
   await redis.xAdd(deadLetterKey(log), "*", {
-    ...{ log, group: "webhooks", id: "7-1", reason: "out of order" },
+    log,
+    group: "webhooks",
+    id: "7-1",
+    reason: "out of order",
     entry: JSON.stringify({ s: "1", change: "{}" }),
   });
 }

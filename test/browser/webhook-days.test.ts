@@ -49,7 +49,8 @@ beforeAll(async () => {
   receiver = await startReceiver(await authority.issue(["localhost"]));
   mail = await startMailServer();
   runtime = await openTestRuntime(testSetup(), {
-    ...{ WEBHOOK_CA_FILE: authority.file, SMTP_URL: mail.url },
+    WEBHOOK_CA_FILE: authority.file,
+    SMTP_URL: mail.url,
     CLICKHOUSE_URL: "http://nobody:nothing@127.0.0.1:1/none",
   });
   roles = [];

@@ -13,7 +13,11 @@ from typing import Literal, NotRequired, TypedDict
 `;
 
 const PLAIN: Readonly<Record<string, string>> = {
-  ...{ string: "str", integer: "int", number: "float", boolean: "bool", null: "None" },
+  string: "str",
+  integer: "int",
+  number: "float",
+  boolean: "bool",
+  null: "None",
 };
 
 export function pythonTypes({ document }: Pick<TestApi, "document">): string {

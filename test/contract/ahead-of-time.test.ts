@@ -139,9 +139,16 @@ async function archiveSilent(): Promise<void> {
   await passTime(runtime, (SILENT_DAYS + 1) * DAY_SECONDS);
   const { redis, live, log, secrets } = runtime;
   const deps: ArchiverDeps = {
-    ...{ redis, live, log, vault: secrets.vault, clickhouse: async () => clickhouse },
-    ...{ afterDays: 30, prepare: held, pace: held },
-    ...{ isStopping: () => false, isTimeUp: () => false },
+    redis,
+    live,
+    log,
+    vault: secrets.vault,
+    clickhouse: async () => clickhouse,
+    afterDays: 30,
+    prepare: held,
+    pace: held,
+    isStopping: () => false,
+    isTimeUp: () => false,
   };
   await archiveAll(deps, held);
 }

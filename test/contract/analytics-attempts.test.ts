@@ -315,7 +315,8 @@ describe("at the mark", () => {
       request: null,
     };
     return {
-      ...{ of, state: "delivered" },
+      of,
+      state: "delivered",
       attempt: { ...attempt, ...reported },
       nextAttemptAtMs: null,
       reason: null,

@@ -21,8 +21,13 @@ describe.each(CLICKHOUSES)("%s", (kind) => {
   afterAll(() => product?.end());
 
   const entry = (tenant: string, n: number): Omit<AuditEntry, "id"> => ({
-    ...{ tenant, atMs: product.runtime.live.now(), actor: `${tenant}@x.test` },
-    ...{ action: "PATCH /me", target: `/me/${n}`, before: { n: n - 1 }, after: { n } },
+    tenant,
+    atMs: product.runtime.live.now(),
+    actor: `${tenant}@x.test`,
+    action: "PATCH /me",
+    target: `/me/${n}`,
+    before: { n: n - 1 },
+    after: { n },
   });
   const read = async (query: string) =>
     (await product.call("GET", `/panel/api/audit?${query}`)).body;

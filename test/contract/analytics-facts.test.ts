@@ -289,7 +289,9 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
       expect(await rows()).toEqual([first]);
       const map = (status: string | null, terminal: boolean) =>
         product.call("PUT", "/panel/api/couriers/GLS_ITA/catalogue/DLV", {
-          ...{ description: "Consegnata", terminal, status },
+          description: "Consegnata",
+          terminal,
+          status,
         });
       await map("EXCEPTION", false);
       await eventually(async () => (await rows()).length === 0, "the delivery is taken back");

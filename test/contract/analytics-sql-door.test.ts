@@ -637,8 +637,11 @@ describe("the list of functions against the engine's own", () => {
 
 describe("a server without a user that may only read", () => {
   const limits = {
-    ...{ readonly: "1", max_execution_time: "30", max_memory_usage: "1000000000" },
-    ...{ max_result_rows: "1000", max_result_bytes: "1000000" },
+    readonly: "1",
+    max_execution_time: "30",
+    max_memory_usage: "1000000000",
+    max_result_rows: "1000",
+    max_result_bytes: "1000000",
   };
   const users = {
     all: { name: "all", password: "all" },

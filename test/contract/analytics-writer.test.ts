@@ -92,11 +92,24 @@ describe.each(CLICKHOUSES)("the handler, ClickHouse: %s", (kind) => {
 
   test("a fact's row has each member in its column, and its instants to the millisecond, as far as a column holds them", async () => {
     const fact: EventRow = {
-      ...{ key: "fact-1", courier: "GLS_ITA", code: 'A"B\t\\C', reasonCode: "R'7\n" },
-      ...{ occurredAtMs: Date.UTC(2026, 10, 2, 8) + 7, receivedAtMs: Date.UTC(2026, 10, 2, 9) },
-      ...{ messageIndex: 3, status: "DELIVERED", detail: 100, terminal: true, outOfOrder: true },
-      ...{ isReturn: true, destCap: "10129", originCap: "80121", weightKg: 2.5 },
-      ...{ shipDate: "2026-10-30", version: 9, messageId: "message-1" },
+      key: "fact-1",
+      courier: "GLS_ITA",
+      code: 'A"B\t\\C',
+      reasonCode: "R'7\n",
+      occurredAtMs: Date.UTC(2026, 10, 2, 8) + 7,
+      receivedAtMs: Date.UTC(2026, 10, 2, 9),
+      messageIndex: 3,
+      status: "DELIVERED",
+      detail: 100,
+      terminal: true,
+      outOfOrder: true,
+      isReturn: true,
+      destCap: "10129",
+      originCap: "80121",
+      weightKg: 2.5,
+      shipDate: "2026-10-30",
+      version: 9,
+      messageId: "message-1",
     };
     const clocks = [5, -1, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER];
     const others = clocks.map((occurredAtMs, at) => ({
@@ -118,14 +131,27 @@ describe.each(CLICKHOUSES)("the handler, ClickHouse: %s", (kind) => {
       "2026-11-02 08:00:00.007",
     ]);
     expect(rows.at(-1)).toEqual({
-      ...{ shipment_id: 43, fact_key: "fact-1", courier: "GLS_ITA" },
+      shipment_id: 43,
+      fact_key: "fact-1",
+      courier: "GLS_ITA",
       company: expect.stringMatching(/^[0-9a-f]{16}$/),
       channel: expect.stringMatching(/^[0-9a-f]{16}$/),
-      ...{ code: 'A"B\t\\C', reason_code: "R'7\n" },
-      ...{ occurred_at: "2026-11-02 08:00:00.007", received_at: "2026-11-02 09:00:00.000" },
-      ...{ place: 3, status: "DELIVERED", status_detail: 100, terminal: true },
-      ...{ out_of_order: true, is_return: true, dest_cap: "10129", origin_cap: "80121" },
-      ...{ weight_kg: 2.5, ship_date: "2026-10-30", version: 9, message_id: "message-1" },
+      code: 'A"B\t\\C',
+      reason_code: "R'7\n",
+      occurred_at: "2026-11-02 08:00:00.007",
+      received_at: "2026-11-02 09:00:00.000",
+      place: 3,
+      status: "DELIVERED",
+      status_detail: 100,
+      terminal: true,
+      out_of_order: true,
+      is_return: true,
+      dest_cap: "10129",
+      origin_cap: "80121",
+      weight_kg: 2.5,
+      ship_date: "2026-10-30",
+      version: 9,
+      message_id: "message-1",
     });
   });
 

@@ -94,8 +94,10 @@ async function billed(on: TestApi, channel = "acme-it") {
 
 /** The gazetteer's verdict on an address of which everything agrees that it looks at. */
 const ALL_BUT_THE_STREET = {
-  ...{ status: "PARTIAL", level: "MUNICIPALITY" },
-  ...{ differing: [], unchecked: ["street"] },
+  status: "PARTIAL",
+  level: "MUNICIPALITY",
+  differing: [],
+  unchecked: ["street"],
 };
 
 describe("200, offline gazetteer", () => {
@@ -243,7 +245,9 @@ describe("200, geocoder by HTTP", () => {
     expect(street.body.match).toMatchObject({ status: "MATCHED", level: "STREET" });
     const other = await check({ postcode: "20122" }, geocoded);
     expect(other.body.match).toMatchObject({
-      ...{ status: "PARTIAL", level: "HOUSE", differing: ["postcode"] },
+      status: "PARTIAL",
+      level: "HOUSE",
+      differing: ["postcode"],
     });
     const none = await check({ street: "nowhere" }, geocoded);
     expect([none.status, none.body.match.status]).toEqual([200, "NONE"]);
@@ -315,7 +319,11 @@ test("a street registry may answer 100 candidates; an answer of more is none", a
   });
   const ask = (street: string) =>
     matchByRegistry(`http://127.0.0.1:${registry.port}`, {
-      ...{ street, city: "Milano", state: null, postcode: null, country: "IT" },
+      street,
+      city: "Milano",
+      state: null,
+      postcode: null,
+      country: "IT",
     });
   const most = await ask("100");
   expect(most).toMatchObject({ kind: "ok", value: { match: { status: "PARTIAL" } } });

@@ -266,7 +266,9 @@ describe("read again", () => {
     expect([before.status, before.body]).toEqual([
       200,
       {
-        ...{ ...made, isExisting: true, transmission: null },
+        ...made,
+        isExisting: true,
+        transmission: null,
         createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*[+]0[12]:00$/),
       },
     ]);
@@ -286,10 +288,13 @@ describe("read again", () => {
     const { status, body } = await read(`transmissions/${opened.transmissionId}`);
     expect(status).toBe(200);
     expect(body).toEqual({
-      ...{ transmissionId: opened.transmissionId, courier: "GENERIC", labelIds: [one?.id] },
+      transmissionId: opened.transmissionId,
+      courier: "GENERIC",
+      labelIds: [one?.id],
       transmissionNumber: opened.transmissionNumber,
       slipUrl: opened.transmissions[0].slipUrl,
-      ...{ ...pickup, createdAt: opened.createdAt },
+      ...pickup,
+      createdAt: opened.createdAt,
     });
   });
 

@@ -300,7 +300,9 @@ describe("per-item errors", () => {
     expect(body.items[0]).toMatchObject({ status: "error", id: null });
     expect(body.items[0].errors).toEqual([
       {
-        ...{ code: "DUPLICATE_SHIPMENT", message: expect.any(String), field: "trackingNumber" },
+        code: "DUPLICATE_SHIPMENT",
+        message: expect.any(String),
+        field: "trackingNumber",
         existingId: first.body.items[0].id,
       },
     ]);
@@ -482,7 +484,8 @@ describe("defaults and what is kept", () => {
   test("numbers of parcels find the shipment too, each once and besides its own", async () => {
     const trackingNumber = "WITH-PARCELS";
     const parcels = ["P-1", "P-2", "P-1", trackingNumber, undefined].map((number) => ({
-      ...{ weight: 1, boxCode: "S" },
+      weight: 1,
+      boxCode: "S",
       ...(number !== undefined && { trackingNumber: number }),
     }));
     const meta = await metaOf({ trackingNumber, parcels });

@@ -250,7 +250,9 @@ describe("404", () => {
     expect(missing).toEqual({
       status: 404,
       body: {
-        ...{ status: 404, code: "SHIPMENT_NOT_FOUND", message: "There is no such shipment." },
+        status: 404,
+        code: "SHIPMENT_NOT_FOUND",
+        message: "There is no such shipment.",
         requestId: expect.any(String),
       },
       headers: expect.any(Array),

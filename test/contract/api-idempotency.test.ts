@@ -23,7 +23,8 @@ beforeAll(async () => {
   Object.assign(acme ?? {}, { products: ["api-parcels", "checkAddress"] });
   const template = { event: "review", language: "it", subject: "Com'è andata?", body: "x" };
   Object.assign(acme?.channels?.[0] ?? {}, {
-    ...{ addressCheck: true, emails: { managed: true, templates: [template] } },
+    addressCheck: true,
+    emails: { managed: true, templates: [template] },
   });
   const words = { code: "OUT", description: "Svincolata" };
   depot = startDepot({ now: Date.now, wordsOf: () => words, tell: async () => {} });
@@ -262,7 +263,8 @@ describe("a key", () => {
     const second = await post("/v2/shipments", { shipments }, key);
     expect([second.replayed, second.body]).toEqual([true, first.body]);
     const transmissions = Array.from({ length: 1_000 }, (_, n) => ({
-      ...{ transmissionId: n, transmissionNumber: `T${String(n).padStart(9, "0")}` },
+      transmissionId: n,
+      transmissionNumber: `T${String(n).padStart(9, "0")}`,
       slipUrl: `https://track.example/slips/${randomBytes(16).toString("base64url")}`,
       labelIds: [999_999_999_999 - n],
     }));
@@ -300,10 +302,14 @@ async function created(members: Readonly<Record<string, unknown>> = {}): Promise
 /** By `operationId`. */
 const PAIRS: Readonly<Record<string, () => Promise<Pair>>> = {
   createShipments: async () => ({
-    ...{ path: "/v2/shipments", body: creation(), other: creation() },
+    path: "/v2/shipments",
+    body: creation(),
+    other: creation(),
   }),
   importShipments: async () => ({
-    ...{ path: "/v2/shipments/import", body: creation(), other: creation() },
+    path: "/v2/shipments/import",
+    body: creation(),
+    other: creation(),
   }),
   releaseStock: async () => {
     const id = await created();

@@ -34,7 +34,10 @@ beforeAll(async () => {
   const outlet = setup.companies?.[0]?.channels?.[1];
   if (outlet) outlet.trackingPage = true;
   const endpoint = (code: string, secret: string) => ({
-    ...{ code, secret, url: "https://127.0.0.1:1/hook", alertEmail: "ops@acme.test" },
+    code,
+    secret,
+    url: "https://127.0.0.1:1/hook",
+    alertEmail: "ops@acme.test",
   });
   Object.assign(setup.companies?.[0]?.channels?.[0] ?? {}, {
     webhooks: [endpoint("main", MAIN_SECRET), endpoint("spare", SPARE_SECRET)],
@@ -283,7 +286,9 @@ describe("the completion call", () => {
     const { callback } = await calledBack(jobId);
     expect(receiver.calls.map(({ body }) => JSON.parse(body))).toEqual([{ jobId, status, result }]);
     expect(callback).toEqual({
-      ...{ status: "delivered", httpStatus: 200, error: null },
+      status: "delivered",
+      httpStatus: 200,
+      error: null,
       sentAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
     });
     receiver.stop();
@@ -320,7 +325,9 @@ describe("the completion call", () => {
     const receiver = startReceiver(503);
     const refusing = await run([item(newNumber())], { webhookUrl: receiver.url });
     expect((await calledBack(refusing.jobId)).callback).toMatchObject({
-      ...{ status: "failed", httpStatus: 503, error: "status 503" },
+      status: "failed",
+      httpStatus: 503,
+      error: "status 503",
     });
     expect(receiver.calls).toHaveLength(1);
     receiver.stop();
@@ -343,7 +350,9 @@ describe("the completion call", () => {
     jobs = await startJobs(api.runtime);
     expect([job.status, receiver.calls]).toEqual(["completed", []]);
     expect(callback).toEqual({
-      ...{ status: "refused", httpStatus: null, sentAt: null },
+      status: "refused",
+      httpStatus: null,
+      sentAt: null,
       error: "host resolves to a non-public address",
     });
     receiver.stop();

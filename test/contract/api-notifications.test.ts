@@ -19,7 +19,10 @@ let notify: Running;
 let counter = 0;
 
 const template = (event: string, language: "it" | "en" | "de", subject: string, body = "x") => ({
-  ...{ event, language, subject, body },
+  event,
+  language,
+  subject,
+  body,
 });
 
 beforeAll(async () => {
@@ -194,8 +197,14 @@ describe("read again", () => {
     expect([waiting.status, waiting.body]).toEqual([
       200,
       {
-        ...{ notificationId, shipmentId: id, event: "review", status: "accepted" },
-        ...{ type: "email", recipient: address(), endedAt: null, error: null },
+        notificationId,
+        shipmentId: id,
+        event: "review",
+        status: "accepted",
+        type: "email",
+        recipient: address(),
+        endedAt: null,
+        error: null,
       },
     ]);
     notify = await startNotify(withMail());

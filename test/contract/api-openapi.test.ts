@@ -267,7 +267,9 @@ function everythingSetup() {
 /** @returns ids of a shipment and of a notification about it */
 async function askForShipments(answers: Ask): Promise<Json> {
   const shipment = (trackingNumber: string, courier = "GLS_ITA") => ({
-    ...{ trackingNumber, courier, shipDate: "2026-11-20" },
+    trackingNumber,
+    courier,
+    shipDate: "2026-11-20",
     consignee: { email: "rossi@example.test" },
   });
   const created = await answers("createShipments", "/v2/shipments", {
@@ -292,7 +294,9 @@ async function askForParcels(answers: Ask, example: unknown): Promise<void> {
   const [parcel] = await answers("createParcels", "/v2/parcels", example);
   const many = Array.from({ length: 101 }, () => ({ weightKg: 1 }));
   const job = await answers("createParcels", "/v2/parcels", {
-    ...{ orderReference: "many", orderOrigin: "shopify", parcels: many },
+    orderReference: "many",
+    orderOrigin: "shopify",
+    parcels: many,
   });
   await answers("readJob", `/v2/jobs/${job.jobId}`);
   const ofOrder = "?orderReference=1002&orderOrigin=shopify";

@@ -19,7 +19,10 @@ const ENTITY = {
   updatedAt: null,
 };
 const NEW = {
-  ...{ stringValue: "b", intValue: -2, boolValue: false, floatValue: 0.25 },
+  stringValue: "b",
+  intValue: -2,
+  boolValue: false,
+  floatValue: 0.25,
   dateTimeValue: "2026-11-20T10:00:00+01:00",
 };
 

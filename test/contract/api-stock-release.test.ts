@@ -69,7 +69,11 @@ beforeAll(async () => {
   ingest = await startIngest(api.runtime);
   const { redis, live, log, config } = api.runtime;
   track = startConsumer({
-    ...{ redis, log, source: "event", group: "track", batch: 100 },
+    redis,
+    log,
+    source: "event",
+    group: "track",
+    batch: 100,
     handler: trackHandler({ redis, live, eventsPerDay: config.eventsPerDay }),
   });
 });
@@ -258,7 +262,10 @@ describe("read again", () => {
     const answer = await read(id, body.releaseId);
     expect(answer.status).toBe(200);
     expect(answer.body).toEqual({
-      ...{ ...body, shipmentId: id, action: "redeliver", redeliveryDate: NEXT_MONTH },
+      ...body,
+      shipmentId: id,
+      action: "redeliver",
+      redeliveryDate: NEXT_MONTH,
       requestedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*[+]0[12]:00$/),
     });
   });
@@ -425,8 +432,13 @@ describe("the gateway of a carrier", () => {
 
   const config = { nationalCarrier: "POSTE", nationalCarrierUrl: null, testClock: false };
   const order = {
-    ...{ releaseId: 1, courier: "POSTE_ITA", trackingNumber: "N1", action: "redeliver" as const },
-    ...{ notes: null, redeliveryDate: null, address: null },
+    releaseId: 1,
+    courier: "POSTE_ITA",
+    trackingNumber: "N1",
+    action: "redeliver" as const,
+    notes: null,
+    redeliveryDate: null,
+    address: null,
   };
   const national = () => {
     const courier = api.runtime.live.configuration().couriers.get("POSTE_ITA");

@@ -239,14 +239,18 @@ describe("read-summary.lua", () => {
     await redis.hSet(summary, { batch: "3", seq: "2" });
     const nothing = { batch: 3, floor: 0, moves: 2, channels: new Map() };
     expect(await readArchiveSummary(redis, COMPANY)).toEqual({
-      ...{ ...nothing, absentRows: [], absentBatches: [] },
+      ...nothing,
+      absentRows: [],
+      absentBatches: [],
     });
     const rows = ["17 1", "33 1", "49 2"];
     const all = (values: readonly string[]) => values.map((value) => ({ value, score: 1 }));
     await redis.zAdd(keys.absentRows(COMPANY), all(rows));
     await redis.zAdd(keys.absentBatches(COMPANY), all(["1", "2"]));
     expect(await readArchiveSummary(redis, COMPANY)).toEqual({
-      ...{ ...nothing, absentRows: rows, absentBatches: [1, 2] },
+      ...nothing,
+      absentRows: rows,
+      absentBatches: [1, 2],
     });
   });
 

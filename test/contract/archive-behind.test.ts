@@ -44,7 +44,8 @@ afterAll(() => runtime.end());
 
 const behind = (clickhouseUrl: string, clickhouseCluster: string | null): Config => ({
   ...runtime.config,
-  ...{ clickhouseUrl, clickhouseCluster },
+  clickhouseUrl,
+  clickhouseCluster,
 });
 
 /** Whether the archive has the shipment's row. */

@@ -114,9 +114,17 @@ beforeEach(async () => {
 
 function query(members: Partial<ShipmentQuery> = {}): ShipmentQuery {
   return {
-    ...{ companyId, channelIds: [channelId], trackingNumber: null, exact: {} },
-    ...{ shipFrom: null, shipTo: null, statuses: null, updatedFrom: null },
-    ...{ order: { by: "id", descending: true }, offset: 0, limit: 500 },
+    companyId,
+    channelIds: [channelId],
+    trackingNumber: null,
+    exact: {},
+    shipFrom: null,
+    shipTo: null,
+    statuses: null,
+    updatedFrom: null,
+    order: { by: "id", descending: true },
+    offset: 0,
+    limit: 500,
     ...members,
   };
 }
@@ -229,9 +237,16 @@ const moveAll = async (afterDays = 30, members: Partial<ArchiverDeps> = {}) => {
   const { redis, live, log, secrets } = runtime;
   return archiveAll(
     {
-      ...{ redis, live, log, vault: secrets.vault, clickhouse: async () => clickhouse },
-      ...{ afterDays, isStopping: () => false, isTimeUp: () => false },
-      ...{ prepare: async () => {}, pace: async () => {} },
+      redis,
+      live,
+      log,
+      vault: secrets.vault,
+      clickhouse: async () => clickhouse,
+      afterDays,
+      isStopping: () => false,
+      isTimeUp: () => false,
+      prepare: async () => {},
+      pace: async () => {},
       ...members,
     },
     async () => {},
@@ -454,14 +469,15 @@ test("shipments that come back while the others are listed do not make these mov
   const { redis, live, secrets } = runtime;
   await archiveAll(
     {
-      ...{
-        redis,
-        live,
-        log: runtime.log,
-        vault: secrets.vault,
-        clickhouse: async () => clickhouse,
-      },
-      ...{ afterDays: 30, isStopping: () => false, isTimeUp: () => false, prepare: async () => {} },
+      redis,
+      live,
+      log: runtime.log,
+      vault: secrets.vault,
+      clickhouse: async () => clickhouse,
+      afterDays: 30,
+      isStopping: () => false,
+      isTimeUp: () => false,
+      prepare: async () => {},
       async pace() {
         paces += 1;
         if (paces === 1) await restoreShipments(redis, await archive.read(early, [channelId]));
@@ -565,7 +581,8 @@ test(`${ARCHIVE_WAITING} questions wait for the archive, and a further one is re
     waiting.read(ids, [channelId]).catch(() => (ended += 1)),
   );
   await expect(waiting.read(ids, [channelId])).rejects.toMatchObject({
-    ...{ status: 503, code: "ARCHIVE_UNAVAILABLE" },
+    status: 503,
+    code: "ARCHIVE_UNAVAILABLE",
   });
   expect(ended).toBe(0);
   await silent.stop(true);

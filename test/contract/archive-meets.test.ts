@@ -72,9 +72,16 @@ beforeEach(() => {
 });
 
 const deps = (members: Partial<ArchiverDeps> = {}): ArchiverDeps => ({
-  ...{ redis: runtime.redis, live: runtime.live, log: runtime.log },
-  ...{ vault: runtime.secrets.vault, clickhouse: async () => clickhouse },
-  ...{ afterDays: 30, prepare: held, pace: held, isStopping: () => false, isTimeUp: () => false },
+  redis: runtime.redis,
+  live: runtime.live,
+  log: runtime.log,
+  vault: runtime.secrets.vault,
+  clickhouse: async () => clickhouse,
+  afterDays: 30,
+  prepare: held,
+  pace: held,
+  isStopping: () => false,
+  isTimeUp: () => false,
   ...members,
 });
 
@@ -143,9 +150,17 @@ async function archived(trackingNumber: string, wanted: Wanted = {}): Promise<nu
 async function found(trackingNumber: string): Promise<number[]> {
   const { companyId, id } = channelOf("acme-it");
   const page = await searchBoth(runtime.redis, archive, {
-    ...{ companyId, channelIds: [id], trackingNumber, exact: {} },
-    ...{ shipFrom: null, shipTo: null, statuses: null, updatedFrom: null },
-    ...{ order: { by: "id", descending: false }, offset: 0, limit: 10 },
+    companyId,
+    channelIds: [id],
+    trackingNumber,
+    exact: {},
+    shipFrom: null,
+    shipTo: null,
+    statuses: null,
+    updatedFrom: null,
+    order: { by: "id", descending: false },
+    offset: 0,
+    limit: 10,
   });
   expect(page.total).toBe(page.hits.length);
   return page.hits.map((hit) => hit.id);
@@ -327,7 +342,9 @@ describe("an archived reference that becomes another channel's too while it is l
 
 describe("an archived shipment with an event that no code maps", () => {
   const entry = (code: string, members: Partial<CatalogueEntry>): CatalogueEntry => ({
-    ...{ code, description: code, terminal: false },
+    code,
+    description: code,
+    terminal: false,
     ...members,
   });
 
@@ -370,7 +387,8 @@ describe("an archived shipment with an event that no code maps", () => {
     [
       "a code that gets another status detail",
       (code) => ({
-        ...{ code, before: entry(code, held4) },
+        code,
+        before: entry(code, held4),
         after: entry(code, { status: "EXCEPTION", statusDetail: 5 }),
       }),
     ],

@@ -87,10 +87,17 @@ afterAll(async () => {
 });
 
 const deps = (members: Partial<RetentionDeps> = {}): RetentionDeps => ({
-  ...{ redis: runtime.redis, live: runtime.live, log: runtime.log },
-  ...{ vault: runtime.secrets.vault, clickhouse: async () => clickhouse },
-  ...{ months: MONTHS, waitMs: 0, appliedUntilMs: Date.now() + 1_000 },
-  ...{ pace: held, isStopping: () => false, isTimeUp: () => false },
+  redis: runtime.redis,
+  live: runtime.live,
+  log: runtime.log,
+  vault: runtime.secrets.vault,
+  clickhouse: async () => clickhouse,
+  months: MONTHS,
+  waitMs: 0,
+  appliedUntilMs: Date.now() + 1_000,
+  pace: held,
+  isStopping: () => false,
+  isTimeUp: () => false,
   ...members,
 });
 
@@ -103,7 +110,9 @@ async function create(items: readonly string[], code = "acme-it"): Promise<numbe
     { redis, log, configuration: live.configuration() },
     channelOf(code),
     items.map((trackingNumber) => ({
-      ...{ trackingNumber, courier: "GLS_ITA", shipDate: "2026-11-10" },
+      trackingNumber,
+      courier: "GLS_ITA",
+      shipDate: "2026-11-10",
       orderReference: `O-${trackingNumber}`,
     })),
     live.now(),
@@ -138,9 +147,17 @@ async function outcomeOf(members: Parameters<typeof event>[0]): Promise<string[]
 /** Those of the test that are in an answer, each once. */
 async function found(): Promise<number[]> {
   const page = await searchBoth(runtime.redis, archive, {
-    ...{ companyId, channelIds: [channelId], trackingNumber: null, exact: {} },
-    ...{ shipFrom: null, shipTo: null, statuses: ["DELIVERED"], updatedFrom: null },
-    ...{ order: { by: "id", descending: false }, offset: 0, limit: 500 },
+    companyId,
+    channelIds: [channelId],
+    trackingNumber: null,
+    exact: {},
+    shipFrom: null,
+    shipTo: null,
+    statuses: ["DELIVERED"],
+    updatedFrom: null,
+    order: { by: "id", descending: false },
+    offset: 0,
+    limit: 500,
   });
   const own = page.hits.map(({ id }) => id);
   expect(page.total).toBe(own.length);

@@ -125,9 +125,16 @@ describe("once shipments are archived", () => {
   });
 
   const deps = (): ArchiverDeps & Pick<TestRuntime, "log"> => ({
-    ...{ redis: runtime.redis, live: runtime.live, log: runtime.log },
-    ...{ vault: runtime.secrets.vault, clickhouse: async () => clickhouse },
-    ...{ afterDays: 30, prepare: held, pace: held, isStopping: () => false, isTimeUp: () => false },
+    redis: runtime.redis,
+    live: runtime.live,
+    log: runtime.log,
+    vault: runtime.secrets.vault,
+    clickhouse: async () => clickhouse,
+    afterDays: 30,
+    prepare: held,
+    pace: held,
+    isStopping: () => false,
+    isTimeUp: () => false,
   });
 
   async function command(...args: string[]) {
@@ -138,9 +145,17 @@ describe("once shipments are archived", () => {
   async function total(): Promise<number> {
     const { companyId, id } = channelOf("acme-it");
     const page = await searchBoth(runtime.redis, archive, {
-      ...{ companyId, channelIds: [id], trackingNumber: null, exact: {} },
-      ...{ shipFrom: null, shipTo: null, statuses: null, updatedFrom: null },
-      ...{ order: { by: "id", descending: false }, offset: 0, limit: 500 },
+      companyId,
+      channelIds: [id],
+      trackingNumber: null,
+      exact: {},
+      shipFrom: null,
+      shipTo: null,
+      statuses: null,
+      updatedFrom: null,
+      order: { by: "id", descending: false },
+      offset: 0,
+      limit: 500,
     });
     expect(new Set(page.hits.map((hit) => hit.id)).size).toBe(page.total);
     return page.total;
@@ -180,7 +195,9 @@ describe("once shipments are archived", () => {
     const left = async () => (await readDamaged(redis)).map(({ shipmentId }) => shipmentId);
     const metric = async () => (await archiveDamaged.get()).values[0]?.value;
     const archiving = startArchiving({
-      ...{ runtime, clickhouse: async () => clickhouse, isAlone: false },
+      runtime,
+      clickhouse: async () => clickhouse,
+      isAlone: false,
     });
     await eventually(async () => Bun.deepEquals(await left(), [bad]), "the sound one leaves");
     await eventually(async () => (await metric()) === 1, "the metric counts the other one");

@@ -72,12 +72,19 @@ async function create(trackingNumber: string, options: Options = {}): Promise<nu
   const own = { companyId: COMPANY, channelId, courier: COURIER, trackingNumber, shipDate };
   const planning = { deliveryDate: null, latestShipDate: null, latestDeliveryDate: null };
   const record = {
-    ...{ ...own, language: "it" as const, planning, createdAtMs: 0 },
+    ...own,
+    language: "it" as const,
+    planning,
+    createdAtMs: 0,
     ...(color && { customAttributes: { custom1: color } }),
   };
   const meta = {
-    ...{ ...own, isPlaceholder: false, orderReference: null },
-    ...{ destCap: null, originCap: null, weightKg: null },
+    ...own,
+    isPlaceholder: false,
+    orderReference: null,
+    destCap: null,
+    originCap: null,
+    weightKg: null,
   };
   const [created] = await createShipments(redis, COMPANY, [{ record, meta }]);
   return created?.id ?? 0;
@@ -194,7 +201,9 @@ describe("remove.lua", () => {
     expect(await redis.get(keys.block(CHANNEL, 0))).toBe("\0");
     expect((await rowsOf(1)).map(({ id, status }) => [id, status])).toEqual([[c, GONE]]);
     expect(await redis.hGetAll(keys.rows(CHANNEL))).toEqual({
-      ...{ gone: String(ROWS_PER_BLOCK + 1), 0: String(ROWS_PER_BLOCK), 1: "1" },
+      gone: String(ROWS_PER_BLOCK + 1),
+      0: String(ROWS_PER_BLOCK),
+      1: "1",
     });
   });
 
@@ -223,7 +232,8 @@ describe("remove.lua", () => {
     };
     const highest = { id: e, updated: CHANGED + 3, shipped };
     expect(await readArchiveSummary(redis, COMPANY)).toEqual({
-      ...{ ...none, moves: 1 },
+      ...none,
+      moves: 1,
       channels: new Map([
         [CHANNEL, { ...highest, counts: new Map(counts) }],
         [OTHER, other],
@@ -232,7 +242,9 @@ describe("remove.lua", () => {
     await leave(2, lowest);
     const all = new Map([...counts, [STATUSES.indexOf("RETURNED"), 1]]);
     expect(await readArchiveSummary(redis, COMPANY)).toEqual({
-      ...{ ...none, batch: 2, moves: 2 },
+      ...none,
+      batch: 2,
+      moves: 2,
       channels: new Map([
         [CHANNEL, { ...highest, counts: all }],
         [OTHER, other],
@@ -381,7 +393,9 @@ describe("restore.lua", () => {
     expect(await rowsOf(0)).toEqual((before[0] ?? []).map((row) => (row.id === b ? row : dropped)));
     expect(await rowsOf(1)).toEqual(before[1] ?? []);
     expect(await redis.hGetAll(keys.rows(CHANNEL))).toEqual({
-      ...{ gone: String(ROWS_PER_BLOCK - 1), 0: String(ROWS_PER_BLOCK - 1), 1: "0" },
+      gone: String(ROWS_PER_BLOCK - 1),
+      0: String(ROWS_PER_BLOCK - 1),
+      1: "0",
     });
   });
 
@@ -487,12 +501,17 @@ describe("read-whole.lua", () => {
     await redis.hSet(verdicts(d), "change", "1");
     const leaving = await readLeaving(redis, [...ids.slice(0, 2), 9_999, ...ids.slice(2)]);
     const beside = leaving.map(({ whole: { id, messages, releases, topics } }) => ({
-      ...{ id, messages, releases, topics },
+      id,
+      messages,
+      releases,
+      topics,
     }));
     const nothing = { messages: [], releases: [], topics: [] };
     expect(beside).toEqual([
       {
-        ...{ id: a, messages: ["newest", "oldest"], releases: ["17", "asked"] },
+        id: a,
+        messages: ["newest", "oldest"],
+        releases: ["17", "asked"],
         topics: ["DELIVERED", "1000"],
       },
       { ...nothing, id: b, topics: ["RETURNED", "2000"] },

@@ -207,9 +207,17 @@ type Asked = Partial<Omit<ShipmentQuery, "companyId">>;
 
 function queryOf(asked: Asked): ShipmentQuery {
   return {
-    ...{ companyId, channelIds, trackingNumber: null, exact: {} },
-    ...{ shipFrom: null, shipTo: null, statuses: null, updatedFrom: null },
-    ...{ order: { by: "id", descending: true }, offset: 0, limit: 20 },
+    companyId,
+    channelIds,
+    trackingNumber: null,
+    exact: {},
+    shipFrom: null,
+    shipTo: null,
+    statuses: null,
+    updatedFrom: null,
+    order: { by: "id", descending: true },
+    offset: 0,
+    limit: 20,
     ...asked,
   };
 }

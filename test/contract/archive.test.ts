@@ -504,7 +504,8 @@ test("a shipment whose archived row is damaged is answered 503 to its merchant a
     expect(answer).toMatchObject({ status: 503, body: { code: "ARCHIVE_UNAVAILABLE" } });
   }
   expect(await call("GET", path, undefined, foreign)).toMatchObject({
-    ...{ status: 404, body: { code: "SHIPMENT_NOT_FOUND" } },
+    status: 404,
+    body: { code: "SHIPMENT_NOT_FOUND" },
   });
   const page = await call("GET", `/v2/shipments?trackingNumber=${one.number}`);
   expect(page).toMatchObject({ status: 200, body: { items: [] } });

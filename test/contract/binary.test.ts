@@ -48,9 +48,12 @@ beforeAll(async () => {
   for (const [role, variable] of Object.entries(ROLES) as [keyof typeof ROLES, string][]) {
     ports[role] = await freePort();
     const env = {
-      ...{ DATA_DIR: join(folder, "data"), LOG_LEVEL: "warn", SETUP_FILE: setupFile },
+      DATA_DIR: join(folder, "data"),
+      LOG_LEVEL: "warn",
+      SETUP_FILE: setupFile,
       DRAIN_SECONDS: "0",
-      ...{ REDIS_URL: `redis://127.0.0.1:${redisPort}`, [variable]: String(ports[role]) },
+      REDIS_URL: `redis://127.0.0.1:${redisPort}`,
+      [variable]: String(ports[role]),
       CLICKHOUSE_URL: "http://nobody:nothing@127.0.0.1:1/none",
     };
     const stdio = ["ignore", "ignore", "inherit"] as const;
@@ -94,11 +97,19 @@ test("what is read by its path lies beside the binary: documents, the reference'
   expect(await text(`${address("ingest")}/v1/doctor.mjs`)).toStartWith("#!/usr/bin/env node");
   expect(await text(`${address("api")}/v2/docs/swagger-ui.js`)).toContain("SwaggerUI");
   const consignee = {
-    ...{ name: "Maria Bianchi", street: "Via Roma 1", city: "Milano" },
-    ...{ state: "MI", postcode: "20121", country: "IT" },
+    name: "Maria Bianchi",
+    street: "Via Roma 1",
+    city: "Milano",
+    state: "MI",
+    postcode: "20121",
+    country: "IT",
   };
   const label = await merchant.call("POST", "/v2/labels", {
-    ...{ courier: "GENERIC", reference: "1001", source: "api", weight: 2.5, consignee },
+    courier: "GENERIC",
+    reference: "1001",
+    source: "api",
+    weight: 2.5,
+    consignee,
   });
   expect([label.status, label.body.labels?.[0]?.slice(0, 5)]).toEqual([201, "JVBER"]);
   const { street, city, state, postcode } = consignee;
@@ -113,7 +124,9 @@ test("what is read by its path lies beside the binary: documents, the reference'
 test("without a ClickHouse server, analytics says that no binary has an embedded one, and is not ready", async () => {
   const port = await freePort();
   const env = {
-    ...{ DATA_DIR: join(folder, "data"), LOG_LEVEL: "warn", ANALYTICS_PORT: String(port) },
+    DATA_DIR: join(folder, "data"),
+    LOG_LEVEL: "warn",
+    ANALYTICS_PORT: String(port),
     REDIS_URL: `redis://127.0.0.1:${redisPort}`,
   };
   const command = [join(elsewhere, "waybill-analytics")];

@@ -115,11 +115,13 @@ describe.skipIf(helm === null)("the chart", () => {
       expect(container.readinessProbe.httpGet.path).toBe("/readyz");
       expect(container.envFrom).toContainEqual({ secretRef: { name: "waybill" } });
       expect(container.securityContext).toMatchObject({
-        ...{ readOnlyRootFilesystem: true, allowPrivilegeEscalation: false },
+        readOnlyRootFilesystem: true,
+        allowPrivilegeEscalation: false,
         capabilities: { drop: ["ALL"] },
       });
       expect(pod).toMatchObject({
-        ...{ automountServiceAccountToken: false, serviceAccountName: "default" },
+        automountServiceAccountToken: false,
+        serviceAccountName: "default",
         securityContext: { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } },
       });
     }
@@ -181,8 +183,11 @@ describe.skipIf(helm === null)("the chart", () => {
     const config = { LOG_HIGH_WATER: 2_000_000, ARCHIVE_AFTER_DAYS: 0, OTEL_SDK_DISABLED: true };
     const [{ data }] = ofKind(await rendered({ values: { config } }), "ConfigMap");
     expect(data).toEqual({
-      ...{ PUBLIC_URL: "https://waybill.example", LOG_LEVEL: "info" },
-      ...{ LOG_HIGH_WATER: "2000000", ARCHIVE_AFTER_DAYS: "0", OTEL_SDK_DISABLED: "true" },
+      PUBLIC_URL: "https://waybill.example",
+      LOG_LEVEL: "info",
+      LOG_HIGH_WATER: "2000000",
+      ARCHIVE_AFTER_DAYS: "0",
+      OTEL_SDK_DISABLED: "true",
     });
   });
 
@@ -256,7 +261,8 @@ describe.skipIf(helm === null)("what is added to pods", () => {
       );
       expect(pod.spec.volumes).toContainEqual({ name: "tls", secret: { secretName: "roots" } });
       expect(pod.spec).toMatchObject({
-        ...{ imagePullSecrets: [{ name: "registry" }], serviceAccountName: "waybill-workload" },
+        imagePullSecrets: [{ name: "registry" }],
+        serviceAccountName: "waybill-workload",
       });
     }
     for (const [role, answer] of [
@@ -266,7 +272,8 @@ describe.skipIf(helm === null)("what is added to pods", () => {
       const { metadata, spec } = podOf(all, role);
       expect(metadata.annotations["example.com/role"]).toBe(answer);
       expect(metadata.labels).toMatchObject({
-        ...{ "example.com/all": "yes", "example.com/role": answer },
+        "example.com/all": "yes",
+        "example.com/role": answer,
         "app.kubernetes.io/component": role,
       });
       expect(spec.volumes.map(({ name }: Manifest) => name)).toContain("of-the-role");
@@ -390,7 +397,9 @@ test("the AlertmanagerConfig of the guide is valid, and holds back what alertman
     matchers.map(({ name, matchType, value }) => `${name} ${matchType} "${value}"`);
   expect(
     spec.inhibitRules.map(({ sourceMatch, targetMatch, equal }: Manifest) => ({
-      ...{ source_matchers: written(sourceMatch), target_matchers: written(targetMatch), equal },
+      source_matchers: written(sourceMatch),
+      target_matchers: written(targetMatch),
+      equal,
     })),
   ).toEqual(inhibitions);
 });
@@ -410,7 +419,8 @@ function matchersIn(expression: string): string[][] {
 
 describe.skipIf(helm === null)("two releases beside each other", () => {
   const MONITORED = {
-    ...{ podMonitor: { enabled: true }, prometheusRule: { enabled: true } },
+    podMonitor: { enabled: true },
+    prometheusRule: { enabled: true },
     autoscaling: { enabled: true },
   };
   const releases = [
@@ -452,7 +462,8 @@ describe.skipIf(helm === null)("two releases beside each other", () => {
         const { release, namespace } = rendering;
         expect(rule).toEqual({
           ...source,
-          ...{ expr: rule.expr, labels: { ...source.labels, release, namespace } },
+          expr: rule.expr,
+          labels: { ...source.labels, release, namespace },
         });
         const expected = matchersIn(source.expr).map((matchers) => [...own, ...matchers]);
         expect([rule.alert, matchersIn(rule.expr)]).toEqual([rule.alert, expected]);

@@ -41,12 +41,15 @@ interface Seen {
 function clientOf(apiKey = "key_acme_main", between: Between = (_, pass) => pass()) {
   const seen: Seen[] = [];
   const client = createClient({
-    ...{ baseUrl: `${BASE}/`, apiKey },
+    baseUrl: `${BASE}/`,
+    apiKey,
     fetch: async (request) => {
       const response = await between(request, () => api.fetch(request));
       const { pathname } = new URL(request.url);
       seen.push({
-        ...{ method: request.method, path: pathname, status: response.status },
+        method: request.method,
+        path: pathname,
+        status: response.status,
         headers: new Headers(request.headers),
       });
       return response;

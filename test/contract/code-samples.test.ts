@@ -170,8 +170,13 @@ test("the TypeScript samples have no fault of type", async () => {
     await writeFile(join(home, `${at}.ts`), `${sources["TypeScript"]}\nexport {};\n`);
   }
   const compilerOptions = {
-    ...{ target: "ES2024", module: "NodeNext", strict: true, noEmit: true, skipLibCheck: true },
-    ...{ types: ["node"], typeRoots: [resolve("node_modules/@types")] },
+    target: "ES2024",
+    module: "NodeNext",
+    strict: true,
+    noEmit: true,
+    skipLibCheck: true,
+    types: ["node"],
+    typeRoots: [resolve("node_modules/@types")],
   };
   await writeFile(join(home, "package.json"), '{"type":"module"}');
   await writeFile(join(home, "tsconfig.json"), JSON.stringify({ compilerOptions }));

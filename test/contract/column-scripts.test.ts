@@ -65,7 +65,9 @@ describe("read-columns.lua", () => {
     const own = channels.map((_, channel) => {
       const [count, before, entries, rows] = reply.slice(4 * channel, 4 * channel + 4);
       return {
-        ...{ count: textOf(count), again: ranksOf(before), entries: ranksOf(entries) },
+        count: textOf(count),
+        again: ranksOf(before),
+        entries: ranksOf(entries),
         rows: rows && [...rows.toString("latin1").matchAll(/.{16}/gs)].map(([one]) => one),
       };
     });
@@ -78,11 +80,16 @@ describe("read-columns.lua", () => {
     for (const block of [0, 1]) await putBlock("a", block);
     await putLog("a", [0, 5, 2, 5, 1, 2, 7]);
     expect(await readOne("a", 2, 1, 0)).toEqual({
-      ...{ count: "7", again: [0, 5], entries: [2, 5, 1, 2, 7] },
+      count: "7",
+      again: [0, 5],
+      entries: [2, 5, 1, 2, 7],
       rows: [row("a", 2), row("a", 5), row("a", 1), row("a", 7)],
     });
     expect(await readOne("a", 6, 1)).toEqual({
-      ...{ count: "7", again: [1, 2], entries: [7], rows: [row("a", 7)] },
+      count: "7",
+      again: [1, 2],
+      entries: [7],
+      rows: [row("a", 7)],
     });
   });
 
@@ -93,7 +100,10 @@ describe("read-columns.lua", () => {
     expect(await readOne("a", 9, 0, 1)).toEqual(nothing);
     const rows = [4, 5, 6].map((rank) => row("a", rank));
     const answer = (again: number[], entries: number[]) => ({
-      ...{ count: "13", again, entries, rows: rows.slice(3 - entries.length) },
+      count: "13",
+      again,
+      entries,
+      rows: rows.slice(3 - entries.length),
     });
     expect(await readOne("a", 10, 0, 1)).toEqual(answer([], [4, 5, 6]));
     expect(await readOne("a", 11, 0, 1)).toEqual(answer([4], [5, 6]));

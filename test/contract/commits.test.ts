@@ -125,7 +125,8 @@ test("what was committed is counted, and stands in the index and the row of each
   const counts = { applied: 3, released: 2 };
   const commits = hot.map((from, at) => ({
     ...commitOf(at === 3 ? { ...from, version: from.version - 1 } : from, 1),
-    ...{ stamp: at !== 1, counts },
+    stamp: at !== 1,
+    counts,
   }));
   await commitShipments(redis, commits, NOW_MS);
   const after = await counted();

@@ -49,7 +49,11 @@ async function fill(count: number): Promise<void> {
 function start(handler: (entries: readonly LogItem[]) => Promise<void>) {
   const { redis, log } = runtime;
   return startConsumer({
-    ...{ redis, log, source: "event", group: "track", batch: BATCH },
+    redis,
+    log,
+    source: "event",
+    group: "track",
+    batch: BATCH,
     async handler(entries) {
       await handler(entries);
       return [];
@@ -109,7 +113,12 @@ test("a consumer that lingers for larger batches does not while a partition has 
   await fill(entries);
   let handled = 0;
   const consumer = startConsumer({
-    ...{ redis, log, source: "event", group: "track", batch: 500, lingerMs: 10_000 },
+    redis,
+    log,
+    source: "event",
+    group: "track",
+    batch: 500,
+    lingerMs: 10_000,
     async handler(batch) {
       handled += batch.length;
       return [];
@@ -145,7 +154,11 @@ describe("an entry that holds many events", () => {
     const { redis, log } = runtime;
     const calls: string[][] = [];
     const consumer = startConsumer({
-      ...{ redis, log, source: "event", group: "track", batch: 100 },
+      redis,
+      log,
+      source: "event",
+      group: "track",
+      batch: 100,
       handler(entries) {
         calls.push(entries.map(({ id, fields }) => `${id} ${fields["e"]}`));
         const failed = entries.filter(({ fields: { e = "" } }) => {
@@ -241,7 +254,11 @@ describe("an entry that holds many events", () => {
     const log = pino({}, { write: (line) => void lines.push(line) });
     let tries = 0;
     const consumer = startConsumer({
-      ...{ redis: runtime.redis, log, source: "event", group: "track", batch: BATCH },
+      redis: runtime.redis,
+      log,
+      source: "event",
+      group: "track",
+      batch: BATCH,
       async handler([item]) {
         tries += 1;
         return item && tries === 1 ? [{ entry: item, reason: "no" }] : [];

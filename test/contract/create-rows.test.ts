@@ -43,8 +43,12 @@ async function create(...numbers: readonly string[]): Promise<number[]> {
   if (!channel) throw new Error("no channel");
   const ready = numbers.map((trackingNumber) => {
     const item = {
-      ...{ courier: "GLS_ITA", trackingNumber, shipDate: SHIP_DATE, language: "it" },
-      ...{ orderReference: "ORDER", customAttributes: { custom1: "RED", custom3: "BIG" } },
+      courier: "GLS_ITA",
+      trackingNumber,
+      shipDate: SHIP_DATE,
+      language: "it",
+      orderReference: "ORDER",
+      customAttributes: { custom1: "RED", custom3: "BIG" },
       destination: { postcode: "00118", country: "IT" },
     } as unknown as ShipmentInput;
     const one = prepareShipment(item, creationContext(live.configuration(), channel), live.now());

@@ -58,9 +58,17 @@ async function expectAgreement(code: string, shipments: number): Promise<void> {
   const hot = await readHotShipments(redis, ids);
   expect(ids.map((id) => hot.get(id)?.rank)).toEqual(ids.map((_, rank) => rank));
   const { hits } = await searchShipments(redis, {
-    ...{ companyId, channelIds: [channelId], order: { by: "id", descending: false } as const },
-    ...{ offset: 0, limit: shipments, exact: {}, trackingNumber: null },
-    ...{ shipFrom: null, shipTo: null, updatedFrom: null, statuses: ["PENDING"] },
+    companyId,
+    channelIds: [channelId],
+    order: { by: "id", descending: false } as const,
+    offset: 0,
+    limit: shipments,
+    exact: {},
+    trackingNumber: null,
+    shipFrom: null,
+    shipTo: null,
+    updatedFrom: null,
+    statuses: ["PENDING"],
   });
   expect(hits.map(({ id }) => id)).toEqual(ids);
 }

@@ -63,7 +63,10 @@ afterAll(async () => {
 /** A dead letter as a consumer parks it. */
 async function parked(entryId: string, logKey = log): Promise<void> {
   await runtime.redis.xAdd(deadLetterKey(logKey), "*", {
-    ...{ log: logKey, group: "webhooks", id: entryId, reason: "out of order" },
+    log: logKey,
+    group: "webhooks",
+    id: entryId,
+    reason: "out of order",
     entry: JSON.stringify({ s: "1", change: "{}" }),
   });
 }
@@ -239,7 +242,11 @@ test("one is discarded with a reason, which the audit log keeps, and the books s
   const key = deadLetterKey(EVENT_LOGS[3] ?? "");
   const before = (await panel.call("GET", "/panel/api/overview")).body.ledger;
   await runtime.redis.xAdd(key, "*", {
-    ...{ log: EVENT_LOGS[3] ?? "", group: "track", id: "7-1", reason: "no", entry: '{"a":"Ann"}' },
+    log: EVENT_LOGS[3] ?? "",
+    group: "track",
+    id: "7-1",
+    reason: "no",
+    entry: '{"a":"Ann"}',
   });
   const [letter] = (await panel.call("GET", "/panel/api/dead-letters")).body.items;
   const path = `/panel/api/dead-letters/${letter.id}`;
@@ -249,7 +256,8 @@ test("one is discarded with a reason, which the audit log keeps, and the books s
   expect((await panel.call("DELETE", path, { reason: "again" })).status).toBe(404);
   const [entry] = (await panel.call("GET", "/panel/api/audit")).body.items;
   expect(entry).toMatchObject({
-    ...{ before: { entryId: "7-1", group: "track" }, after: { discarded: "a test of ours" } },
+    before: { entryId: "7-1", group: "track" },
+    after: { discarded: "a test of ours" },
   });
   expect(JSON.stringify(entry)).not.toContain("Ann");
   const after = (await panel.call("GET", "/panel/api/overview")).body.ledger;

@@ -218,7 +218,8 @@ describe("an answer that ends its connection, through the TLS of ingest", () => 
     const keyFile = join(folder, "server.key");
     await Promise.all([writeFile(certFile, server.cert), writeFile(keyFile, server.key)]);
     const http = Bun.serve({
-      ...{ hostname: "127.0.0.1", port: 0 },
+      hostname: "127.0.0.1",
+      port: 0,
       fetch: () => new Response("x".repeat(ANSWER_BYTES), { headers: { connection: "close" } }),
     });
     const tls = { certFile, keyFile, clientCaFile: null };

@@ -266,7 +266,9 @@ describe.each(STORES)("secrets on %s", (kind) => {
     const seen = viewAccess(before.secrets.vault, await courierOf(before), "signing-secrets");
     const rotation = await rotateEndpointSecret(before.redis, endpoint?.id ?? "", {
       sealed: before.secrets.vault.seal("whsec_second"),
-      ...{ replaces: sealedThen, revokePrevious: false, nowMs: 1 },
+      replaces: sealedThen,
+      revokePrevious: false,
+      nowMs: 1,
     });
     expect(rotation).toBe("rotated");
     const mac = before.secrets.vault.mac("company 1");
@@ -481,8 +483,11 @@ describe("the programs, on a Redis server", () => {
       .on("error", () => {})
       .connect();
   const envOf = (machine: string, key: string, previous = "") => ({
-    ...{ DATA_DIR: join(folder, machine), REDIS_URL, LOG_LEVEL: "error" },
-    ...{ ENCRYPTION_KEY: key, ENCRYPTION_KEY_PREVIOUS: previous },
+    DATA_DIR: join(folder, machine),
+    REDIS_URL,
+    LOG_LEVEL: "error",
+    ENCRYPTION_KEY: key,
+    ENCRYPTION_KEY_PREVIOUS: previous,
   });
 
   test("SIGKILL in the middle of a re-encryption loses nothing, and running it again ends it", async () => {

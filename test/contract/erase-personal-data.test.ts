@@ -184,8 +184,11 @@ const [LOG = ""] = EVENT_LOGS;
 function failedEntry(eventId: string): string {
   const times = { occurredAt: "2026-11-11T09:30:00Z", ...SIGNED } as Partial<CourierEvent>;
   const logged = {
-    ...{ shipmentId: id, courier: "GLS_ITA", receivedAtMs: Date.now(), messageIndex: 0 },
-    ...{ factKey: seenBucket("GLS_ITA", eventId).factKey },
+    shipmentId: id,
+    courier: "GLS_ITA",
+    receivedAtMs: Date.now(),
+    messageIndex: 0,
+    factKey: seenBucket("GLS_ITA", eventId).factKey,
     event: event({ eventId, status: STATUS.inTransit, ...times }),
   };
   return JSON.stringify({ e: encodeLoggedEvent(logged) });

@@ -43,8 +43,10 @@ describe("begin-request.lua", () => {
     const begun = expectExpiry(redis, "request:a", LIFE_MS, () => begin("a"));
     expect(await begun).toEqual(["begun"]);
     expect(await request("a")).toEqual({
-      ...{ fingerprint: "print", owner: "me" },
-      ...{ leased: String(NOW_MS + LEASE_MS), until: String(NOW_MS + LIFE_MS) },
+      fingerprint: "print",
+      owner: "me",
+      leased: String(NOW_MS + LEASE_MS),
+      until: String(NOW_MS + LIFE_MS),
     });
     expect(await redis.keys("*")).toEqual(["request:a"]);
   });

@@ -147,8 +147,12 @@ describe("the image", () => {
     });
     const clickhouse = await startTestClickhouse("server");
     const common = {
-      ...{ HOST: "127.0.0.1", DATA_DIR: data, LOG_LEVEL: "warn", DRAIN_SECONDS: "0" },
-      ...{ NODE_ENV: "production", CLICKHOUSE_URL: clickhouse.address ?? "" },
+      HOST: "127.0.0.1",
+      DATA_DIR: data,
+      LOG_LEVEL: "warn",
+      DRAIN_SECONDS: "0",
+      NODE_ENV: "production",
+      CLICKHOUSE_URL: clickhouse.address ?? "",
       REDIS_URL: `redis://127.0.0.1:${redisPort}`,
     };
     const asNobody =

@@ -273,8 +273,11 @@ describe("5: OAuth 2.0 client credentials (RFC 6749)", () => {
 describe("5: mutual TLS, ended by ingest itself", () => {
   const pushOver = async (code: string, certificate: Pem | null, path = "/v1/events") => {
     const envelope = {
-      ...{ schemaVersion: "1.0", messageId: "m", sentAt: "2026-11-20T10:00:00+01:00" },
-      ...{ courier: code, events: [event()] },
+      schemaVersion: "1.0",
+      messageId: "m",
+      sentAt: "2026-11-20T10:00:00+01:00",
+      courier: code,
+      events: [event()],
     };
     const response = await fetch(`${secure.url}${path}`, {
       method: "POST",
@@ -320,8 +323,11 @@ describe("5: mutual TLS, ended by ingest itself", () => {
     const { status } = await fetch(`${secure.url}/v1/events/validate`, {
       method: "POST",
       body: JSON.stringify({
-        ...{ schemaVersion: "1.0", messageId: "m", sentAt: "2026-11-20T10:00:00+01:00" },
-        ...{ courier: "OAUTH", events: Array.from({ length: 500 }, () => event()) },
+        schemaVersion: "1.0",
+        messageId: "m",
+        sentAt: "2026-11-20T10:00:00+01:00",
+        courier: "OAUTH",
+        events: Array.from({ length: 500 }, () => event()),
         filler: "x".repeat(4_800_000),
       }),
       headers: { "content-type": "application/json", authorization: "Bearer tok_oauth" },

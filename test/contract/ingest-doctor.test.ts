@@ -24,7 +24,9 @@ beforeAll(async () => {
   const setup = testSetup();
   setup.couriers?.push(
     {
-      ...{ code: "STRICT", tokens: ["tok_strict"], signingSecrets: ["sig_strict"] },
+      code: "STRICT",
+      tokens: ["tok_strict"],
+      signingSecrets: ["sig_strict"],
       signatureRequired: true,
     },
     { code: "FENCED", tokens: ["tok_fenced"], allowedIps: ["192.0.2.1"] },
@@ -55,8 +57,12 @@ const count = probes(Date.now).length;
 
 const message = (events: readonly unknown[], members: object = {}) =>
   JSON.stringify({
-    ...{ schemaVersion: "1.0", messageId: "m", sentAt: "2026-11-20T10:00:00+01:00" },
-    ...{ courier: "GLS_ITA", events, ...members },
+    schemaVersion: "1.0",
+    messageId: "m",
+    sentAt: "2026-11-20T10:00:00+01:00",
+    courier: "GLS_ITA",
+    events,
+    ...members,
   });
 
 describe("the file", () => {
@@ -133,7 +139,8 @@ describe("over TLS", () => {
     await applySetupFile(runtime, { couriers: [{ code: "BOUND", tokens: ["tok_bound"], mtls }] });
     const path = (name: string) => join(folder, name);
     const ingestTls = {
-      ...{ certFile: path("server.pem"), keyFile: path("server.key") },
+      certFile: path("server.pem"),
+      keyFile: path("server.key"),
       clientCaFile: path("ca.pem"),
     };
     secure = await startIngest({ ...runtime, config: { ...runtime.config, ingestTls } });

@@ -53,7 +53,8 @@ test("a courier whose part of the cluster is away gets 503 with Retry-After; oth
     true,
   ]);
   const refused = await fetch(`${ingest.url}/v1/events`, {
-    ...{ method: "POST", body: "{}" },
+    method: "POST",
+    body: "{}",
     headers: { authorization: "Bearer tok_brt_1", "content-type": "application/json" },
   });
   const { code } = (await refused.json()) as { code: string };

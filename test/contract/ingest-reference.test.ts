@@ -116,7 +116,8 @@ describe("OpenAPI", () => {
   test("its example of a message is answered as its example of an answer says", async () => {
     const { events } = EXAMPLE_MESSAGE;
     const { status, body } = await push(url, events, {
-      ...{ path: "/v1/events/validate", envelope: EXAMPLE_MESSAGE },
+      path: "/v1/events/validate",
+      envelope: EXAMPLE_MESSAGE,
     });
     expect(status).toBe(200);
     const shown = (report: typeof EXAMPLE_ANSWER) => ({
@@ -133,7 +134,8 @@ describe("OpenAPI", () => {
     expect(
       (await push(url, sent.events, { envelope: sent, path: "/v1/events/validate" })).body,
     ).toMatchObject({
-      ...{ accepted: 2, invalid: 0 },
+      accepted: 2,
+      invalid: 0,
     });
   });
 
@@ -177,7 +179,9 @@ describe("OpenAPI", () => {
     await ask("GET", "/v1/ping", { headers: { authorization } });
     await ask("GET", "/v1/ping");
     const form = (secret: string) => ({
-      ...{ grant_type: "client_credentials", client_id: "push+gls", client_secret: secret },
+      grant_type: "client_credentials",
+      client_id: "push+gls",
+      client_secret: secret,
     });
     for (const asked of [form(CLIENT_SECRET), form("wrong"), {}]) {
       await ask("POST", "/v1/oauth/token", { body: new URLSearchParams(asked) });

@@ -76,7 +76,8 @@ test("received = accepted + duplicate + unknown + invalid, by courier and in all
   await push(url, [one, one, event({ trackingNumber: "NOBODY" }), { eventId: "bad" }]);
   await push(url, [one, event({ trackingNumber: "BOOKS", status: status("XYZ") })]);
   await push(url, [event({ trackingNumber: "NOBODY" })], {
-    ...{ token: "tok_brt_1", courier: "BRT_ITA" },
+    token: "tok_brt_1",
+    courier: "BRT_ITA",
   });
   const balance = await atRest();
   expect(balance.couriers).toEqual([
@@ -144,7 +145,10 @@ test("a dead letter of track is waiting, and no longer once it is driven again",
   await runtime.redis.hIncrBy("{e4}:ledger", "received:GLS_ITA", 1);
   await runtime.redis.hIncrBy("{e4}:ledger", "accepted:GLS_ITA", 1);
   const letter = await runtime.redis.xAdd(deadLetterKey(log), "*", {
-    ...{ log, group: "track", id: "1-1", reason: "a bug" },
+    log,
+    group: "track",
+    id: "1-1",
+    reason: "a bug",
     entry: JSON.stringify({ e: encodeLoggedEvent({ ...logged, event: one }) }),
   });
   const parked = await atRest();

@@ -42,7 +42,12 @@ const KEY = "waybill:test-lock";
 const TERMS = { leaseMs: 400, waitLimitMs: 0 };
 const OTHER = "another process";
 const COMPANY = {
-  ...{ id: 7, code: "acme", name: "Acme", language: "it", seatPostcode: "", products: "[]" },
+  id: 7,
+  code: "acme",
+  name: "Acme",
+  language: "it",
+  seatPostcode: "",
+  products: "[]",
 };
 /** Works under the set-up lock and is held up in the middle until a line comes. */
 const HELD_UP = `

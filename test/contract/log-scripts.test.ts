@@ -98,7 +98,10 @@ describe("claim.lua", () => {
     ];
     expect(await claim(more)).toBe("011");
     expect(await redis.hGetAll("ledger")).toEqual({
-      ...{ "received:DHL": "4", "accepted:DHL": "3", "duplicate:DHL": "1", "further:DHL": "2" },
+      "received:DHL": "4",
+      "accepted:DHL": "3",
+      "duplicate:DHL": "1",
+      "further:DHL": "2",
     });
     expect(await redis.hGetAll("counts")).toEqual({ [COUNT]: "3", [COUNT_AGAIN]: "1" });
     expect(await redis.hGetAll("log-counts")).toEqual({ logged: "5" });

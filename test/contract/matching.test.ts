@@ -152,7 +152,10 @@ describe("a tracking number that the courier uses again", () => {
       const { senderAccount, ...last } = event({ senderAccount: "ACC-B" });
       await send({
         ...last,
-        ...{ trackingNumber: number, senderAccount, occurredAt: ENDED, status: delivered },
+        trackingNumber: number,
+        senderAccount,
+        occurredAt: ENDED,
+        status: delivered,
       });
     }
     return { number, old, young };
@@ -234,7 +237,11 @@ describe("an externalId without a tracking number", () => {
 describe("limits", () => {
   const shipDay = 20_000;
   const candidate = (shipmentId: number, companyId: number) => ({
-    ...{ shipmentId, companyId, channelId: companyId, isPlaceholder: false, orderReference: null },
+    shipmentId,
+    companyId,
+    channelId: companyId,
+    isPlaceholder: false,
+    orderReference: null,
     shipDay,
   });
 
@@ -436,8 +443,12 @@ describe("references that go on changing while an event is set aside", () => {
     const register = () => {
       registered += 1;
       const candidate = {
-        ...{ shipmentId: 900_000 + registered, companyId: registered, channelId: registered },
-        ...{ isPlaceholder: false, orderReference: "ANOTHER", shipDay: 20_000 },
+        shipmentId: 900_000 + registered,
+        companyId: registered,
+        channelId: registered,
+        isPlaceholder: false,
+        orderReference: "ANOTHER",
+        shipDay: 20_000,
       };
       return registerReferences(redis, [{ ...candidate, reference }]);
     };
@@ -455,7 +466,9 @@ describe("references that go on changing while an event is set aside", () => {
     const one = event({ trackingNumber: number, externalId: "R" });
     const nowMs = live.now();
     const deps = {
-      ...{ redis, intake: changing, configuration: live.configuration() },
+      redis,
+      intake: changing,
+      configuration: live.configuration(),
       layout: await seenLayout(redis, nowMs, config.eventsPerDay),
       messageId: "m",
       onUnmatched: () => {},

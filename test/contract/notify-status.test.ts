@@ -101,7 +101,10 @@ describe("e-mail", () => {
     expect(read.html).toContain(trackingUrl);
     await eventually(async () => (await notifications(id, "email")).length === 1, "it is reported");
     expect((await notifications(id, "email"))[0]).toMatchObject({
-      ...{ result: "OK", recipient: to, shipmentStatus: "DELIVERED", error: null },
+      result: "OK",
+      recipient: to,
+      shipmentStatus: "DELIVERED",
+      error: null,
     });
   });
 
@@ -143,7 +146,11 @@ describe("e-mail", () => {
     await mail(to);
     await notify.stop();
     const again: Consumer = startConsumer({
-      ...{ redis, log, source: "change", group: "analytics", batch: 100 },
+      redis,
+      log,
+      source: "change",
+      group: "analytics",
+      batch: 100,
       handler: statusMessagesHandler({ redis, live, hasSms: true }),
     });
     await eventually(async () => {
@@ -167,7 +174,10 @@ describe("an address of a message that is not one mailbox", () => {
     const { id, to } = await create();
     const message = {
       ...({ messageId: "m-of-before", type: "email", shipmentId: id, from: null } as const),
-      ...{ to: `anna;${to}`, subject: "s", text: "t", html: null },
+      to: `anna;${to}`,
+      subject: "s",
+      text: "t",
+      html: null,
     };
     await acceptMessages(redis, [{ message, topic: "t", oncePerMs: null }], live.now());
     const [reported] = await eventually(async () => {
@@ -226,7 +236,9 @@ describe("webhooks in the list", () => {
       return found.length > 0 && found;
     }, "the last attempt is reported");
     expect(reportedNow).toMatchObject({
-      ...{ type: "webhook", result: "KO", recipient: "https://127.0.0.1:1/hook" },
+      type: "webhook",
+      result: "KO",
+      recipient: "https://127.0.0.1:1/hook",
       shipmentStatus: "IN_TRANSIT",
     });
     expect(reportedNow.error).toEqual(expect.any(String));

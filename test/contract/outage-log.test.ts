@@ -86,7 +86,8 @@ test("courier counts say once that ClickHouse is unavailable, as no error of our
   const refused = [{ outcome: "UNKNOWN_TRACKING" }];
   await countRefused(runtime.redis, "GLS_ITA", refused, runtime.live.now());
   const draining = startDraining({
-    ...{ ...runtime, log },
+    ...runtime,
+    log,
     clickhouse: () => Promise.reject(new Error("connection refused")),
   });
   try {

@@ -140,7 +140,10 @@ describe("the first start", () => {
     const accepted = await call("POST", path, body);
     expect(accepted.status).toBe(204);
     expect((await me(accepted.cookie)).body).toMatchObject({
-      ...{ kind: "operator", role: "admin", name: "Root", email: "first@waybill.test" },
+      kind: "operator",
+      role: "admin",
+      name: "Root",
+      email: "first@waybill.test",
     });
     expect((await call("POST", path, body)).status).toBe(404);
   });

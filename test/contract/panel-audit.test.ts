@@ -18,8 +18,13 @@ const VALUE_BYTES = 4_096;
 const ENTRIES_SCANNED = 5_000;
 
 const ENTRY = {
-  ...{ tenant: "operators", atMs: 1, actor: "x", action: "POST /x", target: "/x" },
-  ...{ before: null, after: null },
+  tenant: "operators",
+  atMs: 1,
+  actor: "x",
+  action: "POST /x",
+  target: "/x",
+  before: null,
+  after: null,
 };
 
 let runtime: TestRuntime;
@@ -73,7 +78,8 @@ describe("changes", () => {
       "PATCH /webhooks/:endpointId",
     ]);
     expect(items[2]).toMatchObject({
-      ...{ actor: "PANEL_TOKEN", before: { trigger: "status_change" } },
+      actor: "PANEL_TOKEN",
+      before: { trigger: "status_change" },
       after: { trigger: "every_event", url: "https://merchant.example/hook" },
     });
     expect(items[0]).toMatchObject({ before: { trigger: "every_event" }, after: null });
@@ -89,7 +95,8 @@ describe("changes", () => {
     const token = await panel.call("POST", "/panel/api/couriers/GLS_ITA/tokens");
     const person = { email: "a@acme.test", name: "A", kind: "company", role: "owner" };
     const invited = await panel.call("POST", "/panel/api/invitations", {
-      ...{ ...person, companyCode: "acme" },
+      ...person,
+      companyCode: "acme",
     });
     const { items } = await entries("limit=4");
     expect(
@@ -116,16 +123,21 @@ describe("changes", () => {
     expect((await entries()).items[0]).toEqual(before);
     await panel.call("PUT", path, mapping);
     expect((await entries()).items[0]).toMatchObject({
-      ...{ before: { code: "XYZ" }, after: { code: "XYZ", status: "DELIVERED" } },
+      before: { code: "XYZ" },
+      after: { code: "XYZ", status: "DELIVERED" },
     });
   });
 });
 
 describe("what it keeps", () => {
   const entry = (more: object = {}) => ({
-    ...{ tenant: "operators", atMs: runtime.live.now(), actor: "x" },
-    ...{ action: "POST /x", target: "/x" },
-    ...{ before: null, after: null },
+    tenant: "operators",
+    atMs: runtime.live.now(),
+    actor: "x",
+    action: "POST /x",
+    target: "/x",
+    before: null,
+    after: null,
     ...more,
   });
 
@@ -197,7 +209,8 @@ describe("while ClickHouse takes no entries", () => {
     expect((await rename(courier, "Paolo")).status).toBe(200);
     expect((await panel.call("POST", "/panel/api/channels/acme-it/activate")).status).toBe(200);
     expect((await entries("tenant=courier")).items[0]).toMatchObject({
-      ...{ tenant: "courier GLS_ITA", after: { name: "Paolo" } },
+      tenant: "courier GLS_ITA",
+      after: { name: "Paolo" },
     });
     await runtime.redis.hIncrBy(AUDIT_TENANTS_KEY, "taken company acme", 1);
     expect((await rename(member, "Maria")).status).toBe(200);
@@ -234,11 +247,17 @@ test("entries that the version before has written are read in their place, each 
 
 test("secrets are masked at any depth, under any name of ours; names of things are not", () => {
   const value = {
-    ...{ code: "main", keys: [{ key: "k", id: 1 }], token: "t", previousSecret: null },
+    code: "main",
+    keys: [{ key: "k", id: 1 }],
+    token: "t",
+    previousSecret: null,
     nested: { deep: [{ newPassword: { current: "a" }, passwordHash: "h", secret: "s" }] },
   };
   expect(masked(value)).toEqual({
-    ...{ code: "main", keys: [{ key: "***", id: 1 }], token: "***", previousSecret: null },
+    code: "main",
+    keys: [{ key: "***", id: 1 }],
+    token: "***",
+    previousSecret: null,
     nested: { deep: [{ newPassword: "***", passwordHash: "***", secret: "***" }] },
   });
 });

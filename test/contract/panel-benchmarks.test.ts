@@ -74,7 +74,10 @@ describe("an operator", () => {
     ]);
     const benchmarks = await openBenchmarks(runtime.config);
     const [ranked] = await benchmarks.efficiencyIndex({
-      ...{ destCap: "00184", originCap: null, weightKg: null, couriers: ["TWENTY"] },
+      destCap: "00184",
+      originCap: null,
+      weightKg: null,
+      couriers: ["TWENTY"],
       nowMs: runtime.live.now(),
     });
     await benchmarks.close();
@@ -86,7 +89,11 @@ describe("an operator", () => {
   test("sees times by weight, with samples and intervals", async () => {
     const items = await itemsOf(await asOperator("weights?destCap=00184"));
     expect(items).toContainEqual({
-      ...{ courier: "TWENTY", weightBand: "0-1", deliveries: 30, leadMedian: 1, leadMean: 1.7 },
+      courier: "TWENTY",
+      weightBand: "0-1",
+      deliveries: 30,
+      leadMedian: 1,
+      leadMean: 1.7,
       leadMedianInterval: { low: 1, high: 3 },
     });
     expect(items).toHaveLength(3);

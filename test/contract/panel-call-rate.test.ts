@@ -34,7 +34,8 @@ afterAll(async () => {
 
 function call(cookie: string, method: string, path: string, body?: object): Promise<Response> {
   const headers = {
-    ...{ cookie, "sec-fetch-site": "same-origin" },
+    cookie,
+    "sec-fetch-site": "same-origin",
     ...(body && { "content-type": "application/json" }),
   };
   const init = { method, headers, ...(body && { body: JSON.stringify(body) }) };
@@ -124,7 +125,9 @@ describe("requests of a caller", () => {
       const ask = () => refuseTooMany({ redis: runtime.redis, live }, caller, method);
       await times(limit.burst, ask);
       await expect(ask()).rejects.toMatchObject({
-        ...{ status: 429, code: "RATE_LIMITED", headers: { "retry-after": "1" } },
+        status: 429,
+        code: "RATE_LIMITED",
+        headers: { "retry-after": "1" },
       });
       const later = { ...live, now: () => nowMs + 1_000 };
       const next = () => refuseTooMany({ redis: runtime.redis, live: later }, caller, method);

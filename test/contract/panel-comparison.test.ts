@@ -24,8 +24,10 @@ afterAll(async () => {
 });
 
 const scan = (trackingNumber: string, code: string, time: string, members: object = {}) => ({
-  ...{ trackingNumber, eventId: `${trackingNumber}-${code}-${time}` },
-  ...{ status: { code, description: code }, occurredAt: `2026-11-10T${time}:30+01:00` },
+  trackingNumber,
+  eventId: `${trackingNumber}-${code}-${time}`,
+  status: { code, description: code },
+  occurredAt: `2026-11-10T${time}:30+01:00`,
   ...members,
 });
 const compare = async (lines: readonly string[], courier = "GLS_ITA") => {
@@ -74,13 +76,20 @@ describe("POST /panel/api/couriers/{code}/comparison", () => {
     // What was received before the first line and after the last is not of the file's time.
     expect(body.further).toEqual([
       {
-        ...{ trackingNumber: "FIRST-1", eventId: "FIRST-1-HUB-09:30", code: "HUB" },
+        trackingNumber: "FIRST-1",
+        eventId: "FIRST-1-HUB-09:30",
+        code: "HUB",
         occurredAt: "2026-11-10T08:30:30.000Z",
       },
     ]);
     expect(body.sums).toEqual({
-      ...{ lines: 6, same: 1, otherTime: 1, otherCode: 1, notReceived: 1 },
-      ...{ unknownNumber: 2, further: 1 },
+      lines: 6,
+      same: 1,
+      otherTime: 1,
+      otherCode: 1,
+      notReceived: 1,
+      unknownNumber: 2,
+      further: 1,
     });
   });
 

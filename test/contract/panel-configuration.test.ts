@@ -53,7 +53,10 @@ describe("companies and channels", () => {
     const first = await get("/companies?limit=1");
     expect(first.items).toMatchObject([
       {
-        ...{ code: "acme", name: "Acme S.p.A.", language: "it", seatPostcode: "20121" },
+        code: "acme",
+        name: "Acme S.p.A.",
+        language: "it",
+        seatPostcode: "20121",
         boxes: [{ code: "S", length: 30, width: 20, height: 10 }],
         channels: [{ code: "acme-it", name: "Acme Italia", active: true }, { code: "acme-outlet" }],
       },
@@ -67,7 +70,10 @@ describe("companies and channels", () => {
   test("a channel has everything that is configured, and no secret", async () => {
     const channel = await get("/channels/acme-it");
     expect(channel).toMatchObject({
-      ...{ code: "acme-it", companyCode: "acme", active: true, addressChecks: 0 },
+      code: "acme-it",
+      companyCode: "acme",
+      active: true,
+      addressChecks: 0,
       rateLimit: { bucketSize: 100_000, refillRate: 100_000 },
       couriers: [
         { code: "GLS_ITA", transcodings: ["GLS", "corriere gls"], senderAccounts: ["ACC-1"] },
@@ -123,7 +129,8 @@ describe("jobs", () => {
     const keys = companyKeys(companyPartition(companyId));
     const held = await redis.zCard(keys.latestJobs);
     const older = Array.from({ length: LATEST_JOBS_PER_PARTITION - held }, (_, at) => ({
-      ...{ score: 1 + at, value: `${channelId}:older-${at}` },
+      score: 1 + at,
+      value: `${channelId}:older-${at}`,
     }));
     await redis.zAdd(keys.latestJobs, older);
     const hasOldest = () => redis.zScore(keys.latestJobs, `${channelId}:older-0`);
@@ -142,7 +149,10 @@ describe("jobs", () => {
 
 /** What a ClickHouse with the right settings tells of itself. */
 const RIGHT: ClickhouseFacts = {
-  ...{ version: "25.8.1", aheadMs: 2_000, deduplicates: "1", repeatingTables: [] },
+  version: "25.8.1",
+  aheadMs: 2_000,
+  deduplicates: "1",
+  repeatingTables: [],
   reader: { isSet: true, fault: null },
   replicas: [{ table: "events", total: 3, active: 2, readonly: false }],
   paths: [{ table: "events", paths: ["/clickhouse/tables/waybill/events"], replicas: 3 }],
@@ -171,10 +181,12 @@ describe("the examination of the stores", () => {
     };
     expect(await readerFinding({ isSet: true, fault: null })).toMatchObject({ ok: true });
     expect(await readerFinding({ isSet: false, fault: null })).toMatchObject({
-      ...{ ok: true, found: "CLICKHOUSE_READ_URL is not set: statements are refused" },
+      ok: true,
+      found: "CLICKHOUSE_READ_URL is not set: statements are refused",
     });
     expect(await readerFinding({ isSet: true, fault: "may use url()" })).toMatchObject({
-      ...{ ok: false, found: "the user may use url()" },
+      ok: false,
+      found: "the user may use url()",
       advice: expect.stringContaining("analytics/sql/read-only-user.sql"),
     });
     expect(await readerFinding(null)).toBeUndefined();
@@ -212,11 +224,14 @@ describe("the examination of the stores", () => {
     const events = { table: "events", paths: [one], replicas: 3 };
     expect(await findingOf([events])).toMatchObject({ ok: true, found: "yes" });
     expect(await findingOf([{ ...events, paths: [other, one] }])).toMatchObject({
-      ...{ ok: false, found: `events: ${other}, ${one}` },
+      ok: false,
+      found: `events: ${other}, ${one}`,
       advice: expect.stringContaining("fetches their rows"),
     });
     expect(await findingOf("hidden")).toMatchObject({
-      ...{ ok: false, found: "not readable", advice: expect.stringContaining("REMOTE") },
+      ok: false,
+      found: "not readable",
+      advice: expect.stringContaining("REMOTE"),
     });
     expect(await findingOf(null)).toBeUndefined();
   });

@@ -256,7 +256,10 @@ describe("what is kept in Redis", () => {
     const nowMs = runtime.live.now();
     const lines = async (outcome: "DUPLICATE" | "INVALID", count: number) => {
       const outcomes = Array.from({ length: count }, (_, messageIndex) => ({
-        ...{ eventId: null, messageIndex, outcome, reasons: [] },
+        eventId: null,
+        messageIndex,
+        outcome,
+        reasons: [],
       }));
       return keep({ courier: "GLS_ITA", messageId: "bounded", receivedAtMs: nowMs, outcomes });
     };

@@ -101,7 +101,9 @@ function newName(prefix = "idem"): string {
 }
 
 const endpointInput = (members: object = {}) => ({
-  ...{ url: receiver.url, alertEmail: "ops@acme.test", ...members },
+  url: receiver.url,
+  alertEmail: "ops@acme.test",
+  ...members,
 });
 
 let endpointId: string | undefined;

@@ -35,8 +35,12 @@ async function written() {
 
 const CHANNEL = "/panel/api/channels/acme-it";
 const SENDER = {
-  ...{ businessName: "Acme S.p.A.", street: "Via Roma 1", city: "Milano" },
-  ...{ state: "MI", postcode: "20121", country: "IT" },
+  businessName: "Acme S.p.A.",
+  street: "Via Roma 1",
+  city: "Milano",
+  state: "MI",
+  postcode: "20121",
+  country: "IT",
 };
 const BOX = { length: 30, width: 20, height: 10 };
 const MAPPING = { status: "DELIVERED" };

@@ -42,7 +42,8 @@ describe("GET /panel/api/overview/stream", () => {
   test("pushes the overview as server-sent events", async () => {
     const abort = new AbortController();
     const answer = await fetch(`${panel.url}/panel/api/overview/stream`, {
-      ...{ headers: { cookie }, signal: abort.signal },
+      headers: { cookie },
+      signal: abort.signal,
     });
     expect(answer.headers.get("content-type")).toStartWith("text/event-stream");
     const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader();
@@ -108,7 +109,9 @@ describe("alarms", () => {
     const calm = await overview();
     const lag = calm.lag.map((one) => ({ ...one, seconds: 1_000, entries: 1 }));
     const findings = alarmsOf({
-      ...{ ...calm, lag, queues: { ...calm.queues, deadLetters: 1 } },
+      ...calm,
+      lag,
+      queues: { ...calm.queues, deadLetters: 1 },
       ledger: { ...calm.ledger, difference: { received: 1, applied: 0, webhooks: 0 } },
       webhooks: { ...calm.webhooks, oldestWaitingSeconds: 1_000, failingEndpoints: 1 },
     });

@@ -49,8 +49,9 @@ beforeAll(async () => {
     return call ? [{ path, call, members }] : [];
   });
   const made = await panel.call("POST", "/panel/api/channels/acme-it/webhooks", {
-    ...{ url: "https://merchant.example/paging", trigger: "status_change" },
-    ...{ alertEmail: "ops@acme.test" },
+    url: "https://merchant.example/paging",
+    trigger: "status_change",
+    alertEmail: "ops@acme.test",
   });
   ({ endpointId } = made.body);
 });

@@ -43,7 +43,8 @@ async function call(method: string, path: string, body?: object, cookie?: string
       ? { authorization: `Bearer ${runtime.secrets.panelToken}` }
       : { cookie, "sec-fetch-site": "same-origin" };
   const request = new Request(`http://localhost${path}`, {
-    ...{ method, headers: { ...credentials, "content-type": "application/json" } },
+    method,
+    headers: { ...credentials, "content-type": "application/json" },
     body: body ? JSON.stringify(body) : null,
   });
   const { status, headers, ...answer } = await answerTo(request);

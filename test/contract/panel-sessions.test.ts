@@ -60,7 +60,8 @@ function logIn(credentials: unknown, { panel = proxied, address, headers }: Ask 
     method: "POST",
     body: text,
     headers: {
-      ...{ "content-type": "application/json", "x-request-id": TEST_REQUEST_ID },
+      "content-type": "application/json",
+      "x-request-id": TEST_REQUEST_ID,
       "x-forwarded-for": address ?? newAddress(),
       ...headers,
     },
@@ -298,7 +299,8 @@ describe("log-ins from one address", () => {
 describe("bearer tokens from one address", () => {
   function ask(token: string, from: string, panel = proxied): Promise<Response> {
     const headers = {
-      ...{ authorization: `Bearer ${token}`, "x-forwarded-for": from },
+      authorization: `Bearer ${token}`,
+      "x-forwarded-for": from,
       "x-request-id": TEST_REQUEST_ID,
     };
     return fetch(`${panel.url}/panel/api/channels`, { headers });

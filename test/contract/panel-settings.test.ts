@@ -212,7 +212,8 @@ describe("couriers of a channel", () => {
     await changeChannel(redis, id, ({ couriers }) => {
       const [known] = JSON.parse(couriers);
       const others = Array.from({ length: COURIERS_PER_CHANNEL - 2 }, (_, at) => ({
-        ...{ ...known, code: `POSTE-ITA-${at}` },
+        ...known,
+        code: `POSTE-ITA-${at}`,
       }));
       return { couriers: JSON.stringify([known, ...others]) };
     });
@@ -319,7 +320,9 @@ describe("mails of a channel", () => {
     const statuses = ["DELIVERED", "EXCEPTION", "DELIVERED"];
     await call("PUT", `${path}/status-notifications`, { statuses });
     expect((await channel("acme-outlet")).emails).toEqual({
-      ...{ ...emails, statusNotifications: ["DELIVERED", "EXCEPTION"], templates: [] },
+      ...emails,
+      statusNotifications: ["DELIVERED", "EXCEPTION"],
+      templates: [],
     });
     const put = (from: unknown) => refusal("PUT", `${path}/emails`, { managed: true, from });
     expect(await put(null)).toBe("200");
@@ -393,8 +396,11 @@ describe("mail templates", () => {
     await fill("template", TEMPLATES_PER_CHANNEL - 1, (at) => [
       idOf(at),
       {
-        ...{ channelId: String(id), event: `event-${at}`, language: "it" },
-        ...{ subject: "x", body: "x" },
+        channelId: String(id),
+        event: `event-${at}`,
+        language: "it",
+        subject: "x",
+        body: "x",
       },
     ]);
     const put = (event: string) =>
@@ -429,7 +435,11 @@ describe("a channel's own settings", () => {
   test("count at once on every process: name, language, tracking page, address checks, webhooks v1", async () => {
     const webhookV1 = { url: "http://8.8.8.8/v1", acknowledgement: "OK" };
     const wanted = {
-      ...{ name: "Outlet 2", language: "en", trackingPage: true, addressCheck: true, webhookV1 },
+      name: "Outlet 2",
+      language: "en",
+      trackingPage: true,
+      addressCheck: true,
+      webhookV1,
     };
     const { body } = await call("PATCH", path, wanted);
     expect(body).toEqual(wanted);
@@ -440,8 +450,10 @@ describe("a channel's own settings", () => {
     expect((await check()).status).toBe(200);
     const { body: log } = await call("GET", "/audit?limit=1");
     expect(log.items[0]).toMatchObject({
-      ...{ action: "PATCH /channels/:channelCode", target: path },
-      ...{ before: { name: "acme-outlet", trackingPage: false }, after: { name: "Outlet 2" } },
+      action: "PATCH /channels/:channelCode",
+      target: path,
+      before: { name: "acme-outlet", trackingPage: false },
+      after: { name: "Outlet 2" },
     });
     const last = { webhookV1: null, trackingPage: false, addressCheck: false };
     expect((await call("PATCH", path, last)).body).toMatchObject({ name: "Outlet 2", ...last });
@@ -477,11 +489,15 @@ describe("a test mail", () => {
     expect([status, body.subject]).toEqual([202, "Prova TEST0000000001"]);
     const [first] = mails.received;
     expect(first).toMatchObject({
-      ...{ from: "shop@acme.test", to: ["me@acme.test"], subject: "Prova TEST0000000001" },
+      from: "shop@acme.test",
+      to: ["me@acme.test"],
+      subject: "Prova TEST0000000001",
     });
     expect(first?.html).toContain("<b>Acme Italia</b>");
     expect((await send({ event: "unheard-of" })).body).toMatchObject({
-      ...{ event: "default", language: "it", subject: "Ciao Maria Bianchi" },
+      event: "default",
+      language: "it",
+      subject: "Ciao Maria Bianchi",
     });
     expect(mails.received).toHaveLength(2);
   });
@@ -539,7 +555,9 @@ describe("the setup file at the next start", () => {
     expect(await applySetupFile(api.runtime, fullSetup())).toBe(0);
     expect(await channel()).toEqual(before);
     expect(before).toMatchObject({
-      ...{ name: "Panel", language: "de", trackingPage: true },
+      name: "Panel",
+      language: "de",
+      trackingPage: true,
       rateLimit: { bucketSize: 7, refillRate: 8 },
       couriers: [{ code: "GLS_ITA", transcodings: ["gielle"] }, { code: "GENERIC" }],
       boxes: [{ code: "S", length: 1 }],
@@ -563,7 +581,9 @@ describe("the setup file at the next start", () => {
     file.companies?.[0]?.boxes?.splice(1, 1, { code: "M", length: 41, width: 30, height: 20 });
     expect(await applySetupFile(api.runtime, file)).toBeGreaterThan(0);
     expect(await channel()).toMatchObject({
-      ...{ name: "Panel", language: "en", trackingPage: true },
+      name: "Panel",
+      language: "en",
+      trackingPage: true,
       rateLimit: { bucketSize: 7, refillRate: 9 },
       couriers: [
         { code: "GLS_ITA", transcodings: ["gielle"], labelFormat: "ZPL", errorLabel: true },
@@ -576,7 +596,9 @@ describe("the setup file at the next start", () => {
       ],
       sender: { city: "Bari" },
       emails: {
-        ...{ managed: false, from: "news@acme.test", statusNotifications: ["EXCEPTION"] },
+        managed: false,
+        from: "news@acme.test",
+        statusNotifications: ["EXCEPTION"],
         templates: [{ event: "review", subject: "File" }],
       },
     });
@@ -628,7 +650,8 @@ describe("people", () => {
     const statuses: number[] = [];
     for (const [method, path] of CALLS) {
       const request = new Request(`http://localhost/panel/api${path}`, {
-        ...{ method, headers: { cookie, "sec-fetch-site": site } },
+        method,
+        headers: { cookie, "sec-fetch-site": site },
         ...(method !== "GET" && { body: "{" }),
       });
       statuses.push((await panel.handle(request)).status);

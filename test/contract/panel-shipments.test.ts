@@ -127,13 +127,14 @@ describe("a company's list", () => {
 test("one shipment has what its page shows", async () => {
   const { body } = await ask(acme, `/${ours}`);
   expect(body).toMatchObject({
-    ...{ id: ours, channelCode: "acme-it", companyCode: "acme", trackingNumber: "BOTH-1" },
-    ...{
-      status: "WAITING_TO_COMPUTE",
-      statusUpdatedAt: null,
-      reference: "ORDER-1",
-      furtherNumbers: [],
-    },
+    id: ours,
+    channelCode: "acme-it",
+    companyCode: "acme",
+    trackingNumber: "BOTH-1",
+    status: "WAITING_TO_COMPUTE",
+    statusUpdatedAt: null,
+    reference: "ORDER-1",
+    furtherNumbers: [],
     consignee: { name: "Ann", city: "Roma", postcode: null },
     notifications: [],
   });

@@ -71,7 +71,9 @@ async function call(
   const answer = await fetch(`${panel.url}/panel/api${path}`, {
     method,
     headers: {
-      ...{ cookie, "sec-fetch-site": "same-origin", "x-forwarded-for": from },
+      cookie,
+      "sec-fetch-site": "same-origin",
+      "x-forwarded-for": from,
       "x-request-id": "test-request",
     },
     body: body === undefined ? null : JSON.stringify(body),
@@ -82,7 +84,11 @@ async function call(
 }
 
 const asked = (email: string, companyCode = "acme") => ({
-  ...{ email, name: "Ann", kind: "company", role: "member", companyCode },
+  email,
+  name: "Ann",
+  kind: "company",
+  role: "member",
+  companyCode,
 });
 const invite = ({ cookie, account }: TestAccount, email: string) =>
   call("POST", "/invitations", asked(email, account.companyCode), { cookie });
@@ -206,8 +212,12 @@ describe("limits of accounts", () => {
     inviteAccount(
       runtime.redis,
       {
-        ...{ email: `${name}@limits.test`, name: "L", kind, role },
-        ...{ companyCode: kind === "company" ? code : "", courierCode: "" },
+        email: `${name}@limits.test`,
+        name: "L",
+        kind,
+        role,
+        companyCode: kind === "company" ? code : "",
+        courierCode: "",
       },
       runtime.live.now(),
     );

@@ -133,7 +133,9 @@ test("lines of requests that run at the same time have the ids of their own requ
   const ids = Array.from({ length: 20 }, (_, at) => `together-${at}`);
   const before = lines.length;
   const event = (id: string) => ({
-    ...{ eventId: id, trackingNumber: "NONE", occurredAt: "2026-11-20T10:00:00+01:00" },
+    eventId: id,
+    trackingNumber: "NONE",
+    occurredAt: "2026-11-20T10:00:00+01:00",
     status: { code: "OUT", description: "x" },
   });
   await Promise.all(
@@ -141,11 +143,15 @@ test("lines of requests that run at the same time have the ids of their own requ
       ask("ingest", "POST", "/v1/events", {
         headers: {
           "x-request-id": id,
-          ...{ authorization: "Bearer tok_brt_1", "content-type": "application/json" },
+          authorization: "Bearer tok_brt_1",
+          "content-type": "application/json",
         },
         body: JSON.stringify({
-          ...{ schemaVersion: "1.0", messageId: id, sentAt: "2026-11-20T10:00:00+01:00" },
-          ...{ courier: "BRT_ITA", events: [event(id)] },
+          schemaVersion: "1.0",
+          messageId: id,
+          sentAt: "2026-11-20T10:00:00+01:00",
+          courier: "BRT_ITA",
+          events: [event(id)],
         }),
       }),
     ),

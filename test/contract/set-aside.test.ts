@@ -305,8 +305,11 @@ describe("a number that another live shipment has", () => {
     // The same change once more, of another event.
     await send(numbered(number, { trackingNumberChange: { newTrackingNumber: taken } }));
     const conflict = {
-      ...{ courier: "GLS_ITA", eventId: change.eventId, shipmentId: id },
-      ...{ newTrackingNumber: taken, otherShipmentIds: [other] },
+      courier: "GLS_ITA",
+      eventId: change.eventId,
+      shipmentId: id,
+      newTrackingNumber: taken,
+      otherShipmentIds: [other],
     };
     const reported = tracking.conflicts.filter(({ shipmentId }) => shipmentId === id);
     expect(reported).toEqual([{ ...conflict, atMs: expect.any(Number) }]);
@@ -332,8 +335,12 @@ describe("a number that another live shipment has", () => {
   });
 
   const conflict = (n: number) => ({
-    ...{ courier: "GLS_ITA", eventId: `e${n}`, shipmentId: n, newTrackingNumber: "X" },
-    ...{ otherShipmentIds: [1], atMs: 10 ** 13 + n },
+    courier: "GLS_ITA",
+    eventId: `e${n}`,
+    shipmentId: n,
+    newTrackingNumber: "X",
+    otherShipmentIds: [1],
+    atMs: 10 ** 13 + n,
   });
 
   for (const [count, calls] of [

@@ -64,7 +64,11 @@ test("a consumer goes on in the partitions of the other shards, and does the res
   const { redis, log } = runtime;
   const done = new Map<string, number>();
   const consumer = startConsumer({
-    ...{ redis, log, source: "change", group: "notify", batch: 10 },
+    redis,
+    log,
+    source: "change",
+    group: "notify",
+    batch: 10,
     async handler(entries: readonly LogItem[]) {
       // As handlers do it: they read in the partition of their entries.
       await Promise.all(entries.map(({ key }) => redis.exists(key)));
@@ -127,13 +131,22 @@ test("events of shipments that are away wait, hold up none of the others, and ar
   const eventLog = EVENT_LOGS.find((key) => shards.get(key) !== lost) ?? "";
   const trackEvents = trackHandler({ redis, live, eventsPerDay: 1_000 });
   const consumer = startConsumer({
-    ...{ redis, log, source: "event", group: "track", batch: 100, handler: trackEvents },
+    redis,
+    log,
+    source: "event",
+    group: "track",
+    batch: 100,
+    handler: trackEvents,
   });
   const send = async (shipmentId: number, trackingNumber: string) => {
     const one = event({ trackingNumber });
     const logged = {
-      ...{ shipmentId, courier: "GLS_ITA", event: one, factKey: one.eventId.slice(-16) },
-      ...{ receivedAtMs: live.now(), messageIndex: 0 },
+      shipmentId,
+      courier: "GLS_ITA",
+      event: one,
+      factKey: one.eventId.slice(-16),
+      receivedAtMs: live.now(),
+      messageIndex: 0,
     };
     await redis.xAdd(eventLog, "*", { e: encodeLoggedEvent(logged) });
   };

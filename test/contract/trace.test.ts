@@ -43,7 +43,11 @@ test("tells every event, mapping, change, verdict with its reason, and delivery"
   const { status, body } = await panel.call("GET", `/panel/api/shipments/${id}/trace`);
   expect(status).toBe(200);
   expect(body).toMatchObject({
-    ...{ shipmentId: id, channel: "acme-it", courier: "GLS_ITA", total: 3, unmappedEvents: 1 },
+    shipmentId: id,
+    channel: "acme-it",
+    courier: "GLS_ITA",
+    total: 3,
+    unmappedEvents: 1,
     current: { status: "IN_TRANSIT", detail: 0 },
   });
   const [moved, unmapped, late] = body.events;

@@ -85,7 +85,10 @@ async function start(env: Readonly<Record<string, string>> = {}): Promise<Starte
   });
   const pipeline = startPipeline(runtime, sendDeps(runtime, authority.pem));
   started = {
-    ...{ runtime, pipeline, track, lines },
+    runtime,
+    pipeline,
+    track,
+    lines,
     ingest: `http://127.0.0.1:${app.server?.port}`,
     async end() {
       await app.stop(true);

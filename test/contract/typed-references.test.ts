@@ -64,7 +64,9 @@ function newNumber() {
 const call = (method: string, path: string, body?: unknown) =>
   request(method, `${api.url}${path}`, body, { authorization: `Bearer ${token}` });
 const item = (trackingNumber: string, members: object = {}) => ({
-  ...{ trackingNumber, courier: "GLS_ITA", shipDate: "2026-11-09" },
+  trackingNumber,
+  courier: "GLS_ITA",
+  shipDate: "2026-11-09",
   ...members,
 });
 const create = async (...shipments: object[]) => {
@@ -169,7 +171,8 @@ describe("document 1, POST /v2/shipments", () => {
     expect(trackingNumber).toBe(small);
     for (const one of others) {
       expect(one).toMatchObject({
-        ...{ status: "error", errors: [{ code: "DUPLICATE_SHIPMENT", field: "trackingNumber" }] },
+        status: "error",
+        errors: [{ code: "DUPLICATE_SHIPMENT", field: "trackingNumber" }],
       });
     }
     const again = await create(item(typed[1] ?? ""));
@@ -190,7 +193,11 @@ describe("document 1, POST /v2/shipments", () => {
 
   test("422 BAD_FORMAT for a reference with a control character or nothing visible, TOO_LONG past its length", async () => {
     const parcel = (trackingNumber: string) => ({
-      ...{ trackingNumber, weight: 1, length: 1, width: 1, height: 1 },
+      trackingNumber,
+      weight: 1,
+      length: 1,
+      width: 1,
+      height: 1,
     });
     const { number } = newNumber();
     const bad = (trackingNumber: string, members: object = {}) =>

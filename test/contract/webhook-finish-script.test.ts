@@ -362,8 +362,10 @@ describe("an endpoint", () => {
       ...[after("fails", failed), after("failing", { ...failed, id: "d4" })],
     ]);
     expect(await scoresOf(redis, "firstRing")).toEqual({
-      ...{ healthy: 1, cured: 2 },
-      ...{ fails: FAILING_FROM + 3, failing: FAILING_FROM + 4 },
+      healthy: 1,
+      cured: 2,
+      fails: FAILING_FROM + 3,
+      failing: FAILING_FROM + 4,
     });
     expect(await redis.exists("turns")).toBe(0);
   });

@@ -147,7 +147,8 @@ describe("a rate", () => {
   test("allows its burst; the endpoint then pauses until the burst has refilled", async () => {
     const rate = "4 2";
     expect(await begin({ a: { rate } })).toEqual({
-      ...{ counts: { a: 4 }, pauseEnd: String(NOW_MS + 2_000) },
+      counts: { a: 4 },
+      pauseEnd: String(NOW_MS + 2_000),
     });
     expect(await rateOf("a")).toBe(`0.000 ${NOW_MS}`);
     expect(await pauses()).toEqual({ a: NOW_MS + 2_000 });
@@ -156,7 +157,8 @@ describe("a rate", () => {
   test("refills with time, up to its burst", async () => {
     await redis.hSet("rates", "a", `1.500 ${NOW_MS - 1_000}`);
     expect(await begin({ a: { rate: "5 2" } })).toEqual({
-      ...{ counts: { a: 3 }, pauseEnd: String(NOW_MS + 2_250) },
+      counts: { a: 3 },
+      pauseEnd: String(NOW_MS + 2_250),
     });
     expect(await rateOf("a")).toBe(`0.500 ${NOW_MS}`);
     for (const [stored, tokens] of [
@@ -173,7 +175,8 @@ describe("a rate", () => {
 
   test("of one a second allows one, and no other before a second has passed", async () => {
     expect(await begin({ a: { rate: "1 1", waiting: 1 } })).toEqual({
-      ...{ counts: { a: 1 }, pauseEnd: String(NOW_MS + 1_000) },
+      counts: { a: 1 },
+      pauseEnd: String(NOW_MS + 1_000),
     });
     await redis.del("pauses");
     expect(await count({ rate: "1 1" })).toBe(0);
@@ -183,7 +186,8 @@ describe("a rate", () => {
   test("pauses an endpoint for at least a millisecond, and returns the earliest end", async () => {
     const endpoints = { a: { rate: "1 1" }, b: { rate: "1 2000" }, c: { rate: "2 4" } };
     expect(await begin(endpoints)).toEqual({
-      ...{ counts: { a: 1, b: 1, c: 2 }, pauseEnd: String(NOW_MS + 1) },
+      counts: { a: 1, b: 1, c: 2 },
+      pauseEnd: String(NOW_MS + 1),
     });
     expect(await pauses()).toEqual({ a: NOW_MS + 1_000, b: NOW_MS + 1, c: NOW_MS + 500 });
     expect(await redis.hVals("rates")).toEqual(Array(3).fill(`0.000 ${NOW_MS}`));
@@ -208,7 +212,8 @@ describe("a share", () => {
   test("pauses an endpoint for five milliseconds, but not one that is at its level or has no more to send", async () => {
     const endpoints = { a: { share: 2 }, b: { share: START }, c: { share: 3, waiting: 2 } };
     expect(await begin(endpoints)).toEqual({
-      ...{ counts: { a: 2, b: START, c: 2 }, pauseEnd: String(NOW_MS + 5) },
+      counts: { a: 2, b: START, c: 2 },
+      pauseEnd: String(NOW_MS + 5),
     });
     expect(await pauses()).toEqual({ a: NOW_MS + 5 });
   });

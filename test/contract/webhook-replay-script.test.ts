@@ -91,7 +91,9 @@ describe("a delivery that has ended", () => {
     await end("d4");
     expect(await replay(["d1", "d2", "d3"])).toEqual([1, 1, 1]);
     expect(await redis.hGetAll("ledger")).toEqual({
-      ...{ "webhook:failed": "3", "webhook:delivered": "2", "webhook:sent": "9" },
+      "webhook:failed": "3",
+      "webhook:delivered": "2",
+      "webhook:sent": "9",
     });
     expect(await redis.zRange("failed:a", 0, -1)).toEqual(["d4"]);
   });

@@ -323,8 +323,12 @@ test("without a mail server each mail is a file; written again it is the same on
 
 describe("the text", () => {
   const facts = {
-    ...{ channelName: "Acme", code: "main", url: "https://u:pw@m.example/hook?key=1" },
-    ...{ sinceMs: 0, atMs: 3_600_000, lastError: "status 503" },
+    channelName: "Acme",
+    code: "main",
+    url: "https://u:pw@m.example/hook?key=1",
+    sinceMs: 0,
+    atMs: 3_600_000,
+    lastError: "status 503",
     link: "https://panel.example/webhooks/ep_1",
   };
 

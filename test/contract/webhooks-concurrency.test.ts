@@ -90,7 +90,9 @@ async function queue(count: number): Promise<void> {
     const ids = { eventId: eventIdOf("load", `${changes}-0`), entryId: `${changes}-0` };
     const text = { key: `fact-${changes}`, courierStatus: "In transito", place: null, detail: 0 };
     return {
-      ...{ shipmentId, channelId, ...ids },
+      shipmentId,
+      channelId,
+      ...ids,
       fact: { ...text, occurredAtMs: 0, receivedAtMs: 0, status: "IN_TRANSIT" },
       verdicts: [{ endpointId: id, trigger: "every_event", verdict: "send" }],
     };
@@ -123,8 +125,11 @@ async function record(sign: "good" | "overloaded", most: number): Promise<number
   const share = { partition: companyPartition(companyId), wanted: most, wantedFailing: most };
   const own = { companyId, most, mostInAll: null, maxPerSecond: null };
   const leased = await leaseRound(runtime, [share], {
-    ...{ leaseMs: 30_000, perEndpoint: START_CONCURRENCY, perFailingEndpoint: FAILING_CONCURRENCY },
-    ...{ endpoint: () => own, retries: "first" },
+    leaseMs: 30_000,
+    perEndpoint: START_CONCURRENCY,
+    perFailingEndpoint: FAILING_CONCURRENCY,
+    endpoint: () => own,
+    retries: "first",
   });
   const atMs = runtime.live.now();
   const httpStatus = sign === "good" ? 200 : 503;
@@ -133,7 +138,11 @@ async function record(sign: "good" | "overloaded", most: number): Promise<number
   await recordResults(
     runtime,
     leased.map((of) => ({
-      ...{ of, sign, state: result, nextAttemptAtMs: sign === "good" ? null : atMs, reason: null },
+      of,
+      sign,
+      state: result,
+      nextAttemptAtMs: sign === "good" ? null : atMs,
+      reason: null,
       attempt: { generation: of.generation, attempt: 1, atMs, ...answer },
     })),
   );

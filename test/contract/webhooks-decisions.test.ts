@@ -205,10 +205,17 @@ describe("a decision is recorded for every change and endpoint", () => {
       companyId: 1,
       channelId: endpointOf(runtime, "change").channelId,
       fact: {
-        ...{ key: "again", occurredAtMs: 1, receivedAtMs: 1, place: null },
-        ...{ courierStatus: "x", status: "DELIVERED", detail: 0 },
+        key: "again",
+        occurredAtMs: 1,
+        receivedAtMs: 1,
+        place: null,
+        courierStatus: "x",
+        status: "DELIVERED",
+        detail: 0,
       },
-      ...{ changed: true, firstOccurrence: true, lane: null },
+      changed: true,
+      firstOccurrence: true,
+      lane: null,
     };
     const entry: LogItem = {
       key: CHANGE_LOGS[id % 16] ?? "",
@@ -246,11 +253,16 @@ test("the configuration of a new endpoint counts from the next change on", async
   const url = `${receiver.url}/late`;
   await saveEntity(redis, "endpoint", "ep_late", {
     ...template,
-    ...{ id: "ep_late", code: "late", url, createdAtMs: live.now() },
+    id: "ep_late",
+    code: "late",
+    url,
+    createdAtMs: live.now(),
     statuses: "[]",
     include: "[]",
     previousSecret: "",
-    ...{ earlierTargets: "", disabled: "", maxPerSecond: 0 },
+    earlierTargets: "",
+    disabled: "",
+    maxPerSecond: 0,
   });
   await bumpVersion(redis);
   await applyEvents(runtime, id, [{ status: STATUS.delivered, occurredAt: at(5) }]);

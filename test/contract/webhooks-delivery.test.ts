@@ -283,8 +283,10 @@ test("during a rotation both secrets sign, the new one first; after 24 hours the
   const fresh = `whsec_${"abcdef0123456789".repeat(4)}`;
   const { id, secret: replaces } = main();
   await rotateEndpointSecret(redis, id, {
-    ...{ sealed: secrets.vault.seal(fresh), replaces },
-    ...{ revokePrevious: false, nowMs: live.now() },
+    sealed: secrets.vault.seal(fresh),
+    replaces,
+    revokePrevious: false,
+    nowMs: live.now(),
   });
   const judge = (request = receiver.requests.at(-1)) => {
     const header = String(request?.headers["x-service-signature"]);

@@ -73,12 +73,20 @@ function nextChange(): Decision {
   changes += 1;
   const { endpoints } = runtime.live.configuration();
   const fact = {
-    ...{ key: `fact-${changes}`, occurredAtMs: 0, receivedAtMs: 0, courierStatus: "In transito" },
-    ...{ place: null, status: "IN_TRANSIT" as const, detail: 0 },
+    key: `fact-${changes}`,
+    occurredAtMs: 0,
+    receivedAtMs: 0,
+    courierStatus: "In transito",
+    place: null,
+    status: "IN_TRANSIT" as const,
+    detail: 0,
   };
   return {
-    ...{ shipmentId, fact, channelId: endpointOf(runtime, "main").channelId },
-    ...{ eventId: eventIdOf("fairness", `${changes}-0`), entryId: `${changes}-0` },
+    shipmentId,
+    fact,
+    channelId: endpointOf(runtime, "main").channelId,
+    eventId: eventIdOf("fairness", `${changes}-0`),
+    entryId: `${changes}-0`,
     verdicts: [...endpoints.values()].map(({ id, trigger }) => {
       return { endpointId: id, trigger, verdict: "send" as const };
     }),

@@ -128,7 +128,10 @@ const SAMPLE_LIMIT_MS = 120_000;
 
 const SAMPLES: readonly Sample[] = [
   {
-    ...{ language: "Python", fence: "python", program: "python3", file: "verify.py" },
+    language: "Python",
+    fence: "python",
+    program: "python3",
+    file: "verify.py",
     main: String.raw`
 import base64, sys
 for line in sys.stdin:
@@ -139,7 +142,10 @@ for line in sys.stdin:
     run: [["python3", "verify.py"]],
   },
   {
-    ...{ language: "PHP", fence: "php", program: "php", file: "verify.php" },
+    language: "PHP",
+    fence: "php",
+    program: "php",
+    file: "verify.php",
     main: String.raw`
 foreach (file('php://stdin') as $line) {
     [$header, $secret, $body, $now] = explode("\t", trim($line, "\n"));
@@ -150,7 +156,10 @@ foreach (file('php://stdin') as $line) {
     run: [["php", "verify.php"]],
   },
   {
-    ...{ language: "Ruby", fence: "ruby", program: "ruby", file: "verify.rb" },
+    language: "Ruby",
+    fence: "ruby",
+    program: "ruby",
+    file: "verify.rb",
     main: String.raw`
 STDIN.each_line do |line|
   *texts, now = line.split("\t")
@@ -161,7 +170,11 @@ end
     run: [["ruby", "verify.rb"]],
   },
   {
-    ...{ language: "Go", fence: "go", program: "go", file: "verify.go", mainFile: "main.go" },
+    language: "Go",
+    fence: "go",
+    program: "go",
+    file: "verify.go",
+    mainFile: "main.go",
     main: String.raw`package main
 
 import (
@@ -189,7 +202,10 @@ func main() {
     run: [["go", "run", "verify.go", "main.go"]],
   },
   {
-    ...{ language: "Java", fence: "java", program: "javac", file: "WebhookSignature.java" },
+    language: "Java",
+    fence: "java",
+    program: "javac",
+    file: "WebhookSignature.java",
     mainFile: "Main.java",
     main: String.raw`
 import java.io.BufferedReader;
@@ -216,7 +232,10 @@ class Main {
     ],
   },
   {
-    ...{ language: "C#", fence: "csharp", program: "mcs", file: "WebhookSignature.cs" },
+    language: "C#",
+    fence: "csharp",
+    program: "mcs",
+    file: "WebhookSignature.cs",
     mainFile: "Main.cs",
     main: String.raw`
 using System;
@@ -362,7 +381,9 @@ describe("what receivers may read without a token", () => {
     );
     expect(parts.length).toBeGreaterThan(2);
     const types = await typesOf({
-      ...{ openapi: "3.1.0", info: { title: "webhooks", version: "2" }, paths: {} },
+      openapi: "3.1.0",
+      info: { title: "webhooks", version: "2" },
+      paths: {},
       components: { schemas: { ...components.schemas, ...schemas } },
     });
     expect(types).toContain("importFinishedPayload");

@@ -383,10 +383,18 @@ test("a full lane makes further deliveries fail at once, replayable", async () =
   const before = await redis.lLen(queue(main().id));
   const shipmentId = await newShipment(runtime);
   const decisions = [1, 2, 3].map((n) => ({
-    ...{ shipmentId, channelId: main().channelId, eventId: `evt_${n}`, entryId: `${n}-0` },
+    shipmentId,
+    channelId: main().channelId,
+    eventId: `evt_${n}`,
+    entryId: `${n}-0`,
     fact: {
-      ...{ key: `fact-${n}`, occurredAtMs: 0, receivedAtMs: 0, courierStatus: "In transito" },
-      ...{ place: null, status: "IN_TRANSIT" as const, detail: 0 },
+      key: `fact-${n}`,
+      occurredAtMs: 0,
+      receivedAtMs: 0,
+      courierStatus: "In transito",
+      place: null,
+      status: "IN_TRANSIT" as const,
+      detail: 0,
     },
     verdicts: [{ endpointId: main().id, trigger: "every_event", verdict: "send" }] as const,
   }));

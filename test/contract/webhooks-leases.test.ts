@@ -17,7 +17,9 @@ import {
 const PER_CHANGE = 5;
 const WANTED = 100;
 const LIMITS = {
-  ...{ leaseMs: 60_000, perEndpoint: 10, perFailingEndpoint: 2 },
+  leaseMs: 60_000,
+  perEndpoint: 10,
+  perFailingEndpoint: 2,
   retries: "last",
 } as const;
 
@@ -47,8 +49,10 @@ async function queue(endpointIds: readonly string[]): Promise<void> {
     const text = { key: `fact-${changes}`, courierStatus: "In transito", place: null };
     const fact = { ...text, occurredAtMs: 0, receivedAtMs: 0, status: "IN_TRANSIT", detail: 0 };
     return {
-      ...{ shipmentId, channelId: main().channelId },
-      ...{ eventId: `evt_${changes}`, entryId: `${changes}-0` },
+      shipmentId,
+      channelId: main().channelId,
+      eventId: `evt_${changes}`,
+      entryId: `${changes}-0`,
       fact: fact as Decision["fact"],
       verdicts: ids.map((endpointId) => ({ endpointId, trigger: "every_event", verdict: "send" })),
     };

@@ -161,7 +161,10 @@ describe("the delivery log", () => {
     const failed = await items("?state=failed");
     const found = await missed();
     expect(found).toMatchObject({
-      ...{ deliveries: failed.length, shipments: 1, shipmentsBehind: 1, isComplete: true },
+      deliveries: failed.length,
+      shipments: 1,
+      shipmentsBehind: 1,
+      isComplete: true,
     });
     expect(found.from).toBe(failed.at(-1)?.createdAt);
     expect(found.to).toBe(failed[0]?.createdAt);
@@ -271,8 +274,11 @@ describe("the delivery log", () => {
     expect(body.hours.map((one: Record<string, unknown>) => one["failed"])).toEqual([0, 3]);
     expect(body.total.p50Ms).toBeLessThanOrEqual(body.total.p95Ms);
     expect(body.now).toEqual({
-      ...{ queued: 0, waiting: 1, inFlight: 0 },
-      ...{ concurrency: START_CONCURRENCY, pausedUntil: null },
+      queued: 0,
+      waiting: 1,
+      inFlight: 0,
+      concurrency: START_CONCURRENCY,
+      pausedUntil: null,
     });
     const day = "from=2026-11-01&to=2026-11-02";
     const past = await panel.call("GET", `/panel/api/webhooks/${id()}/stats?${day}`);
@@ -517,7 +523,8 @@ describe("replaying a window", () => {
     const window = { fromMs: 0, toMs: Number.MAX_SAFE_INTEGER, mode: "each" as const };
     const replayId = await startReplay(runtime.redis, companyId % 16, {
       ...window,
-      ...{ endpointId: id(), startedAtMs: runtime.live.now() },
+      endpointId: id(),
+      startedAtMs: runtime.live.now(),
     });
     // Whoever has left the page finds it again.
     const listed = async () =>

@@ -106,9 +106,17 @@ describe("creating an endpoint", () => {
     expect(status).toBe(201);
     expect(body.secret).toMatch(/^whsec_[0-9a-f]{64}$/);
     expect(body).toMatchObject({
-      ...{ channel: "acme-outlet", url: receiver.url, events: ["shipment.updated"] },
-      ...{ trigger: "status_change", statuses: [], include: [], alertEmail: "ops@acme.test" },
-      ...{ status: "active", standardWebhooks: false, failingSince: null, id: body.endpointId },
+      channel: "acme-outlet",
+      url: receiver.url,
+      events: ["shipment.updated"],
+      trigger: "status_change",
+      statuses: [],
+      include: [],
+      alertEmail: "ops@acme.test",
+      status: "active",
+      standardWebhooks: false,
+      failingSince: null,
+      id: body.endpointId,
     });
     const { secret, ...shown } = body;
     expect((await panel.call("GET", path(body.id))).body).toEqual(shown);
@@ -356,12 +364,11 @@ describe("test event, disable, enable", () => {
     expect(held).toMatchObject({ status: 200, body: { delivered: true } });
     expect(held.body.payload.data).toMatchObject({
       shipment: {
-        ...{
-          trackingNumber: "TEST0000000001",
-          status: "EXCEPTION",
-          statusDescription: "Exception",
-        },
-        ...{ statusDetail: 4, statusDetailDescription: "Held in depot" },
+        trackingNumber: "TEST0000000001",
+        status: "EXCEPTION",
+        statusDescription: "Exception",
+        statusDetail: 4,
+        statusDetailDescription: "Held in depot",
         consignee: { name: "Maria Bianchi" },
       },
       event: { courierStatus: "Anomalia", statusCode: "EXCEPTION", statusDetailId: 4 },
@@ -400,7 +407,8 @@ describe("test event, disable, enable", () => {
     const { body } = await panel.call("GET", "/panel/api/status-details");
     const held = body.items.find(({ id }: { id: number }) => id === 4);
     expect(held).toMatchObject({
-      ...{ status: "EXCEPTION", description: { en: "Held in depot", it: "In giacenza" } },
+      status: "EXCEPTION",
+      description: { en: "Held in depot", it: "In giacenza" },
     });
   });
 
@@ -460,8 +468,11 @@ describe("document 3, Endpoint: why an endpoint is disabled, and how it does", (
   test("active and healthy: nothing to tell", async () => {
     const { body } = await make();
     expect(await view(body.id)).toMatchObject({
-      ...{ status: "active", disabledSince: null, disabledReason: null },
-      ...{ failingSince: null, lastError: null },
+      status: "active",
+      disabledSince: null,
+      disabledReason: null,
+      failingSince: null,
+      lastError: null,
     });
   });
 
@@ -488,7 +499,8 @@ describe("document 3, Endpoint: why an endpoint is disabled, and how it does", (
       return found.lastError === null ? null : found;
     }, "the failure is reported");
     expect(failing).toMatchObject({
-      ...{ status: "active", disabledSince: null },
+      status: "active",
+      disabledSince: null,
       lastError: { error: "status 503" },
     });
     const apartMs = Date.parse(failing.lastError.at) - Date.parse(failing.failingSince);
@@ -501,7 +513,8 @@ describe("document 3, Endpoint: why an endpoint is disabled, and how it does", (
     const off = await view(body.id);
     await isListed(off);
     expect(off).toMatchObject({
-      ...{ disabledReason: "failing", failingSince: failing.failingSince },
+      disabledReason: "failing",
+      failingSince: failing.failingSince,
       lastError: { error: "status 503" },
     });
     const waitedMs = Date.parse(off.disabledSince) - Date.parse(off.failingSince);
@@ -513,7 +526,9 @@ describe("document 3, Endpoint: why an endpoint is disabled, and how it does", (
     expect((await view(body.id)).lastError).toEqual(off.lastError);
     const on = await panel.call("POST", path(body.id, "/enable"));
     expect(on.body).toMatchObject({
-      ...{ disabledReason: null, failingSince: null, lastError: null },
+      disabledReason: null,
+      failingSince: null,
+      lastError: null,
     });
   });
 });

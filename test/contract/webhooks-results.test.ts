@@ -18,7 +18,9 @@ import {
 } from "#test/support/webhooks.ts";
 
 const LIMITS = {
-  ...{ leaseMs: 60_000, perEndpoint: 10, perFailingEndpoint: 10 },
+  leaseMs: 60_000,
+  perEndpoint: 10,
+  perFailingEndpoint: 10,
   retries: "last",
 } as const;
 
@@ -46,8 +48,11 @@ function decisionFor(...endpointIds: readonly string[]): Decision {
   const text = { key: `fact-${changes}`, courierStatus: "In transito", place: null };
   const fact = { ...text, occurredAtMs: 0, receivedAtMs: 0, status: "IN_TRANSIT", detail: 0 };
   return {
-    ...{ shipmentId, channelId: endpointOf(runtime, "main").channelId },
-    ...{ eventId: `evt_${changes}`, entryId: `${changes}-0`, fact: fact as Decision["fact"] },
+    shipmentId,
+    channelId: endpointOf(runtime, "main").channelId,
+    eventId: `evt_${changes}`,
+    entryId: `${changes}-0`,
+    fact: fact as Decision["fact"],
     verdicts: endpointIds.map((endpointId) => ({
       endpointId,
       trigger: "every_event",
@@ -70,12 +75,19 @@ function result(of: Leased | undefined, state: "delivered" | "waiting" | "failed
   if (!of) throw new Error("nothing leased");
   const isRight = state === "delivered";
   return {
-    ...{ of, state, reason: state === "failed" ? "attempts used up" : null },
+    of,
+    state,
+    reason: state === "failed" ? "attempts used up" : null,
     nextAttemptAtMs: state === "waiting" ? runtime.live.now() + 60_000 : null,
     attempt: {
-      ...{ generation: of.generation, attempt: of.attemptsMade + 1, atMs: runtime.live.now() },
-      ...{ httpStatus: isRight ? 200 : 500, durationMs: 7, error: isRight ? null : "status 500" },
-      ...{ responseSnippet: null, request: null },
+      generation: of.generation,
+      attempt: of.attemptsMade + 1,
+      atMs: runtime.live.now(),
+      httpStatus: isRight ? 200 : 500,
+      durationMs: 7,
+      error: isRight ? null : "status 500",
+      responseSnippet: null,
+      request: null,
     },
   };
 }

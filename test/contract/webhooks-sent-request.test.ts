@@ -105,7 +105,9 @@ test.each([false, true])(
       Buffer.byteLength(received.raw),
     ]);
     expect(body).toEqual({
-      ...{ text: received.raw, sha256: sha256(received.raw), bytes: request.bodyBytes },
+      text: received.raw,
+      sha256: sha256(received.raw),
+      bytes: request.bodyBytes,
     });
     expect(bodyMatches).toBe(true);
   },
@@ -264,8 +266,15 @@ test("attempts that an earlier version recorded are shown without their requests
   await runtime.redis.hSet(key, "a", JSON.stringify(attempts));
   expect((await one(deliveryId)).attempts).toEqual([
     {
-      ...{ generation: 1, attempt: 1, at: "1970-01-01T00:00:00.000Z", httpStatus: 200 },
-      ...{ durationMs: 3, error: null, responseSnippet: "ok", request: null, bodyMatches: null },
+      generation: 1,
+      attempt: 1,
+      at: "1970-01-01T00:00:00.000Z",
+      httpStatus: 200,
+      durationMs: 3,
+      error: null,
+      responseSnippet: "ok",
+      request: null,
+      bodyMatches: null,
     },
   ]);
   await panel.call("POST", `/panel/api/deliveries/${deliveryId}/replay`);

@@ -92,7 +92,9 @@ async function queue(code: string, count: number): Promise<void> {
     const ids = { eventId: eventIdOf("silent", `${changes}-0`), entryId: `${changes}-0` };
     const text = { key: `fact-${changes}`, courierStatus: "In transito", place: null, detail: 0 };
     return {
-      ...{ shipmentId, channelId, ...ids },
+      shipmentId,
+      channelId,
+      ...ids,
       fact: { ...text, occurredAtMs: 0, receivedAtMs: 0, status: "IN_TRANSIT" },
       verdicts: [{ endpointId: id, trigger: "every_event", verdict: "send" }],
     };

@@ -231,7 +231,9 @@ describe("document 3, Versioning: change-over", () => {
       return item.state === "failed" && item;
     }, "it does not wait for its retry");
     expect(failed).toMatchObject({
-      ...{ shipmentId: id, reason: "webhooks v2 took over", nextAttemptAt: null },
+      shipmentId: id,
+      reason: "webhooks v2 took over",
+      nextAttemptAt: null,
       attempts: [{ attempt: 1, httpStatus: 503 }],
     });
     const unknown = path.replace("acme-it", "nobody");
@@ -271,11 +273,14 @@ describe("the guard of v2 holds for v1 too", () => {
     const transport = createTransport({ allowed: networks, ca: null });
     const url = `http://localhost:${(server.address() as AddressInfo).port}/`;
     expect(await transport.post(url, {}, "{}")).toMatchObject({
-      ...{ kind: "refused", error: "only https:// is accepted" },
+      kind: "refused",
+      error: "only https:// is accepted",
     });
     expect(received).toEqual([]);
     expect(await transport.post(url, {}, "{}", { allowHttp: true })).toMatchObject({
-      ...{ kind: "answered", httpStatus: 200, responseBody: ACKNOWLEDGEMENT },
+      kind: "answered",
+      httpStatus: 200,
+      responseBody: ACKNOWLEDGEMENT,
     });
     transport.close();
   });

@@ -208,7 +208,8 @@ describe("an import that is accepted", () => {
   test(`takes the place of the oldest where ${LATEST_JOBS_PER_PARTITION} are listed`, async () => {
     const { keys } = companyOf("acme-it");
     const listed = Array.from({ length: LATEST_JOBS_PER_PARTITION - 1 }, (_, at) => ({
-      ...{ value: `1:before-${at}`, score: at },
+      value: `1:before-${at}`,
+      score: at,
     }));
     await runtime.redis.zAdd(keys.latestJobs, listed);
     await accept("acme-it");
@@ -238,7 +239,11 @@ test("a merchant's import ends before the twenty that another one has started", 
   const ended: string[] = [];
   const work = importWork({ redis, log, live });
   const worker = startWorker({
-    ...{ redis, log, live, queue: "imports", atOnce: 2 },
+    redis,
+    log,
+    live,
+    queue: "imports",
+    atOnce: 2,
     async work(taken, isStopping) {
       const verdict = await work(taken, isStopping);
       if (verdict === null) ended.push(taken.id);

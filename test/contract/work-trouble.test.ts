@@ -63,8 +63,14 @@ test.each(OUTAGES)(
     ];
     afterTaking = () => server.send(...begin);
     const message: Message = {
-      ...{ messageId: crypto.randomUUID(), type: "sms", shipmentId, to: "+39000", from: null },
-      ...{ subject: "", text: "arrivata", html: null },
+      messageId: crypto.randomUUID(),
+      type: "sms",
+      shipmentId,
+      to: "+39000",
+      from: null,
+      subject: "",
+      text: "arrivata",
+      html: null,
     };
     await acceptMessages(redis, [{ message, topic: name, oncePerMs: null }], live.now());
     await eventually(() => sent.length === 1, "it has gone out");

@@ -342,7 +342,8 @@ describe.if(promtool !== null)("by Prometheus itself", () => {
       const path = join(folder, "test.yaml");
       await Bun.write(path, JSON.stringify(file));
       const child = Bun.spawn([promtool ?? "", "test", "rules", path], {
-        ...{ stdout: "pipe", stderr: "pipe" },
+        stdout: "pipe",
+        stderr: "pipe",
       });
       const [output, errors] = await Promise.all([
         new Response(child.stdout).text(),

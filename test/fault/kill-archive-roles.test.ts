@@ -28,7 +28,8 @@ const MONTHS = 600;
 const DECADE_SECONDS = 3_650 * 86_400;
 const DECADES = 6;
 const ENV = {
-  ...{ ARCHIVE_AFTER_DAYS: "1", ARCHIVE_ROUND_SECONDS: "1" },
+  ARCHIVE_AFTER_DAYS: "1",
+  ARCHIVE_ROUND_SECONDS: "1",
   SHIPMENT_RETENTION_MONTHS: String(MONTHS),
 };
 
@@ -109,7 +110,9 @@ test("kills of any role's processes while shipments are archived, come back and 
   for (let decade = 0; decade < DECADES; decade += 1) await advance(DECADE_SECONDS);
   const fresh = await createShipments(roles, "NEW", NEW_SHIPMENTS);
   const later = startEventStream(roles, "NEW", NEW_SHIPMENTS, {
-    ...{ senders: 1, paceMs: 250, sentBefore: 500_000 },
+    senders: 1,
+    paceMs: 250,
+    sentBefore: 500_000,
   });
   let left: number | null = null;
   for (let removing = 0; removing < KILLS.removing || left !== NEW_SHIPMENTS; removing += 1) {

@@ -85,7 +85,9 @@ describe.each(STORES)("on %s", (store) => {
 
     const reader = startReader(product, ids);
     const stream = startEventStream(product, "ARC", SHIPMENTS, {
-      ...{ senders: 1, paceMs: PACE_MS, sentBefore: 100_000 },
+      senders: 1,
+      paceMs: PACE_MS,
+      sentBefore: 100_000,
     });
     const measuring = startMeasuring("Kill everything", `archiving and restoring, on ${store}`);
     const until = Date.now() + RUN_MS / STORES.length;

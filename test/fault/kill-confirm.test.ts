@@ -40,8 +40,12 @@ beforeAll(async () => {
   const [apiPort, panelPort] = [await freePort(), await freePort()];
   env = {
     ...productEnv(),
-    ...{ API_PORT: String(apiPort), PANEL_PORT: String(panelPort), SETUP_FILE: setupFile },
-    ...{ DATA_DIR: join(folder, "data"), REDIS_URL: proxy.url, LOG_LEVEL: "error" },
+    API_PORT: String(apiPort),
+    PANEL_PORT: String(panelPort),
+    SETUP_FILE: setupFile,
+    DATA_DIR: join(folder, "data"),
+    REDIS_URL: proxy.url,
+    LOG_LEVEL: "error",
     PUBLIC_URL: `http://127.0.0.1:${panelPort}`,
     NATIONAL_CARRIER_URL: gateway.url,
     CLICKHOUSE_URL: "http://nobody:nothing@127.0.0.1:1/none",

@@ -41,7 +41,8 @@ const NAME = "no name resolves, neither a merchant's nor that of Redis";
 /** Its answer is the question with the bits for "answer" and "no such name" (RFC 1035, 4.1.1). */
 function startNameServer() {
   return Bun.udpSocket({
-    ...{ hostname: NAME_SERVER, port: 53 },
+    hostname: NAME_SERVER,
+    port: 53,
     socket: {
       data(socket, question, port, address) {
         const answer = Buffer.from(question);

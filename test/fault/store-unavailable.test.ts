@@ -57,21 +57,29 @@ async function oneServer(): Promise<FaultyStore> {
     env: { REDIS_URL: server.url },
     outages: [
       {
-        ...{ name: "memory full", lastsMs: LONG_MS, reason: "its memory is full (maxmemory)" },
-        ...{ begin: set("maxmemory", "1mb"), end: set("maxmemory", "0") },
+        name: "memory full",
+        lastsMs: LONG_MS,
+        reason: "its memory is full (maxmemory)",
+        begin: set("maxmemory", "1mb"),
+        end: set("maxmemory", "0"),
       },
       {
-        ...{ name: "read-only replica", lastsMs: LONG_MS, reason: "it is a read-only replica" },
+        name: "read-only replica",
+        lastsMs: LONG_MS,
+        reason: "it is a read-only replica",
         begin: () => send("REPLICAOF", "127.0.0.1", "1"),
         end: () => send("REPLICAOF", "NO", "ONE"),
       },
       {
-        ...{ name: "no permission", lastsMs: SHORT_MS, reason: "our user lacks a permission" },
+        name: "no permission",
+        lastsMs: SHORT_MS,
+        reason: "our user lacks a permission",
         begin: () => send("ACL", "SETUSER", "default", "-evalsha", "-eval"),
         end: () => send("ACL", "SETUSER", "default", "+@all"),
       },
       {
-        ...{ name: "password asked for", lastsMs: SHORT_MS },
+        name: "password asked for",
+        lastsMs: SHORT_MS,
         async begin() {
           await send("CONFIG", "SET", "requirepass", "secret");
           await send("CLIENT", "KILL", "USER", "default");
@@ -79,12 +87,14 @@ async function oneServer(): Promise<FaultyStore> {
         end: set("requirepass", ""),
       },
       {
-        ...{ name: "busy with a script", lastsMs: SHORT_MS },
+        name: "busy with a script",
+        lastsMs: SHORT_MS,
         begin: () => Promise.resolve(server.keepBusy()),
         end: () => send("SCRIPT", "KILL"),
       },
       {
-        ...{ name: "disk full", lastsMs: SHORT_MS },
+        name: "disk full",
+        lastsMs: SHORT_MS,
         async begin() {
           await server.kill();
           await server.start(FILE_LIMIT_KIB);
@@ -105,8 +115,11 @@ async function sixNodes(): Promise<FaultyStore> {
     env: { REDIS_CLUSTER_URLS: cluster.urls, REDIS_WAIT_REPLICAS: "1" },
     outages: [
       {
-        ...{ name: "memory full", lastsMs: LONG_MS, reason: "its memory is full (maxmemory)" },
-        ...{ begin: set("maxmemory", "1mb"), end: set("maxmemory", "0") },
+        name: "memory full",
+        lastsMs: LONG_MS,
+        reason: "its memory is full (maxmemory)",
+        begin: set("maxmemory", "1mb"),
+        end: set("maxmemory", "0"),
       },
     ],
     stop: cluster.stop,

@@ -84,17 +84,23 @@ const SIGNED = { secrets: ["sig_gls_1"] };
 function environment(more: Readonly<Record<string, string>> = {}) {
   const own = productEnv();
   return {
-    ...{ ...own, PATH: `${join(MODULES, ".bin")}:${own["PATH"]}` },
-    ...{ WAYBILL_URL: product?.api ?? "", WAYBILL_API_KEY: "key_acme_main" },
-    ...{ WAYBILL_WEBHOOK_SECRET: WEBHOOK_SECRET, PYTHONPATH: resolve("client/python") },
-    ...{ PYTHONDONTWRITEBYTECODE: "1", ...more },
+    ...own,
+    PATH: `${join(MODULES, ".bin")}:${own["PATH"]}`,
+    WAYBILL_URL: product?.api ?? "",
+    WAYBILL_API_KEY: "key_acme_main",
+    WAYBILL_WEBHOOK_SECRET: WEBHOOK_SECRET,
+    PYTHONPATH: resolve("client/python"),
+    PYTHONDONTWRITEBYTECODE: "1",
+    ...more,
   };
 }
 
 function run(program: string, args: readonly string[], cwd = home, more: RunOptions = {}) {
   const { input, env = {} } = more;
   const ran = spawnSync(program, args, {
-    ...{ cwd, env: environment(env), encoding: "utf8" },
+    cwd,
+    env: environment(env),
+    encoding: "utf8",
     ...(input !== undefined && { input }),
   });
   return { status: ran.status, stdout: ran.stdout, stderr: ran.stderr };
@@ -133,7 +139,8 @@ async function unsteadyWay(to: string) {
   const port = await freePort();
   await new Promise<void>((done) => server.listen(port, "127.0.0.1", done));
   return {
-    ...{ calls, url: `http://127.0.0.1:${port}` },
+    calls,
+    url: `http://127.0.0.1:${port}`,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
       await new Promise((done) => server.close(done));
@@ -212,8 +219,14 @@ test.each([
   "the examples have the types that the package declares, with module %s and its resolution %s",
   async (module, moduleResolution) => {
     const compilerOptions = {
-      ...{ target: "ES2022", module, moduleResolution, strict: true, noEmit: true },
-      ...{ skipLibCheck: true, types: ["node"], typeRoots: [join(MODULES, "@types")] },
+      target: "ES2022",
+      module,
+      moduleResolution,
+      strict: true,
+      noEmit: true,
+      skipLibCheck: true,
+      types: ["node"],
+      typeRoots: [join(MODULES, "@types")],
     };
     const files = [...EXAMPLES.map(({ file }) => file), "merchant.ts", "courier.ts"];
     await writeFile(join(home, "tsconfig.json"), JSON.stringify({ compilerOptions, files }));
@@ -360,7 +373,8 @@ describe.each([
     return { status, lines: stdout.trim().split("\n"), stderr };
   };
   const courier = {
-    ...{ WAYBILL_TOKEN: "tok_gls_1", WAYBILL_SIGNING_SECRET: "sig_gls_1" },
+    WAYBILL_TOKEN: "tok_gls_1",
+    WAYBILL_SIGNING_SECRET: "sig_gls_1",
     WAYBILL_COURIER: "GLS_ITA",
   };
   const send = (events: readonly object[], env: Readonly<Record<string, string>> = {}) =>
@@ -371,7 +385,9 @@ describe.each([
 
   test.skipIf(isMissing)("a merchant imports, and the same import again creates nothing", () => {
     const shipments = numbers.map((trackingNumber) => ({
-      ...{ trackingNumber, courier: "GLS_ITA", shipDate: "2026-11-10" },
+      trackingNumber,
+      courier: "GLS_ITA",
+      shipDate: "2026-11-10",
     }));
     const input = JSON.stringify([...shipments, { ...shipments[0], courier: "NOBODY" }]);
     for (const _ of ["once", "again"]) {
@@ -447,7 +463,9 @@ describe.each([
       await using way = await unsteadyWay(product.api);
       const env = environment({ WAYBILL_URL: way.url });
       const child = Bun.spawn([program, `merchant.${ending}`, "print"], {
-        ...{ cwd: home, env, stdout: "pipe" },
+        cwd: home,
+        env,
+        stdout: "pipe",
         stdin: new Blob([JSON.stringify(labelBody({ reference: `${language}-3` }))]),
       });
       const lines = (await new Response(child.stdout).text()).trim().split("\n");

@@ -29,7 +29,9 @@ beforeAll(async () => {
   const port = await freePort();
   panel = `http://127.0.0.1:${port}`;
   demo = startCommand(["bun", "cli/start/main.ts"], {
-    ...{ DATA_DIR: join(folder, "data"), PANEL_PORT: String(port), PANEL_TOKEN: TOKEN },
+    DATA_DIR: join(folder, "data"),
+    PANEL_PORT: String(port),
+    PANEL_TOKEN: TOKEN,
     MIMALLOC_PURGE_DELAY: "60000",
   });
   await eventually(() => areReady([panel]), "the demo is ready", START_LIMIT_MS);

@@ -235,7 +235,7 @@ test("examples in JSON are well-formed, and setup files are ones that a setup ta
     if (parsed.companies === undefined) continue;
     const file = join(folder, "setup.json");
     await writeFile(file, bare);
-    const env = { ...{ DATA_DIR: join(folder, "data") }, ...{ LOG_LEVEL: "error" } };
+    const env = { DATA_DIR: join(folder, "data"), LOG_LEVEL: "error" };
     const { output, status } = await outcomeOf(
       startCommand(["bun", "cli/setup/main.ts", file], env),
     );

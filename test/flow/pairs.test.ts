@@ -43,8 +43,11 @@ beforeAll(async () => {
 }, 300_000);
 
 const env = () => ({
-  ...{ WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8", WEBHOOK_CA_FILE: authority.file },
-  ...{ SMTP_URL: mail.url, ARCHIVE_AFTER_DAYS: "1", ARCHIVE_ROUND_SECONDS: "1" },
+  WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8",
+  WEBHOOK_CA_FILE: authority.file,
+  SMTP_URL: mail.url,
+  ARCHIVE_AFTER_DAYS: "1",
+  ARCHIVE_ROUND_SECONDS: "1",
 });
 
 afterAll(async () => {
@@ -177,7 +180,9 @@ async function replayOnly(receiver: Receiver, id: number, channel: string = ENDP
 
 const mapCode = (code: string, status: string) =>
   operator("PUT", `/couriers/GLS_ITA/catalogue/${code}`, {
-    ...{ description: code, status, terminal: false },
+    description: code,
+    status,
+    terminal: false,
   });
 
 const erase = async (id: number) =>
@@ -348,7 +353,9 @@ describe("a code that is mapped later", () => {
   test("is none of test mode: its couriers' codes cannot be mapped", async () => {
     const path = `/couriers/${TEST_COURIER}/catalogue/OUT`;
     const { status } = await operator("PUT", path, {
-      ...{ description: "x", status: "DELAY", terminal: false },
+      description: "x",
+      status: "DELAY",
+      terminal: false,
     });
     expect(status).toBe(404);
   });

@@ -12,7 +12,8 @@ beforeAll(async () => {
   const port = await freePort();
   product = await newProduct(BARE, testSetup(), { PUBLIC_URL: `http://localhost:${port}` });
   outside = Bun.serve({
-    ...{ port, hostname: "localhost" },
+    port,
+    hostname: "localhost",
     fetch: ({ url }) => {
       const { pathname, search } = new URL(url);
       return fetch(product.panel + pathname + search, { redirect: "manual", decompress: false });

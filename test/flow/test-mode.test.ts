@@ -36,7 +36,8 @@ beforeAll(async () => {
   const keys = await authority.issue(["localhost"]);
   [live, rehearsal] = await Promise.all([startReceiver(keys), startReceiver(keys)]);
   product = await newProduct(BARE, setupOf(live, rehearsal), {
-    ...{ WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8", WEBHOOK_CA_FILE: authority.file },
+    WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8",
+    WEBHOOK_CA_FILE: authority.file,
     // Nobody listens there: mail of test mode must not be sent.
     SMTP_URL: "smtp://127.0.0.1:1",
   });
@@ -155,7 +156,9 @@ test("listen forwards signed events to a receiver on this machine, sends one aga
   const options = ["--panel", product.panel, "--channel", "acme-it:test", "--forward", forward];
   const listener = Bun.spawn(["bun", "client/src/cli.ts", "listen", ...options, "--since", since], {
     env: { ...productEnv(), WAYBILL_WEBHOOK_SECRET: WEBHOOK_SECRET },
-    ...{ stdin: "pipe", stdout: "pipe", stderr: "pipe" },
+    stdin: "pipe",
+    stdout: "pipe",
+    stderr: "pipe",
   });
   let said = "";
   const shownLines = () => said.split("\n").filter((line) => line.includes(" -> "));
@@ -218,7 +221,9 @@ test("listen goes on after an outage of the panel, ends at once by q, and says s
     },
   });
   const made = await operator("POST", "/channels/acme-it:test/webhooks", {
-    ...{ url: rehearsal.url, alertEmail: "ops@acme.test", trigger: "every_event" },
+    url: rehearsal.url,
+    alertEmail: "ops@acme.test",
+    trigger: "every_event",
   });
   const options = ["--panel", proxy.url.href, "--endpoint", made.body.endpointId];
   const start = () =>
@@ -265,7 +270,9 @@ test("listen can log in with an account of the panel, and says why when it canno
     const { PANEL_TOKEN: _, ...env } = productEnv();
     const child = Bun.spawn([...command, "--forward", "http://127.0.0.1:1/"], {
       env: { ...env, WAYBILL_EMAIL: email, WAYBILL_PASSWORD: given },
-      ...{ stdin: new Blob(["q"]), stdout: "pipe", stderr: "pipe" },
+      stdin: new Blob(["q"]),
+      stdout: "pipe",
+      stderr: "pipe",
     });
     const [said, failed] = await Promise.all([
       new Response(child.stdout).text(),
@@ -289,7 +296,8 @@ test("listen can log in with an account of the panel, and says why when it canno
 
 test("listen says that its endpoint is disabled, and sends its credentials to no address that the panel redirects to", async () => {
   const made = await operator("POST", "/channels/acme-it:test/webhooks", {
-    ...{ url: rehearsal.url, alertEmail: "ops@acme.test" },
+    url: rehearsal.url,
+    alertEmail: "ops@acme.test",
   });
   await operator("POST", `/webhooks/${made.body.endpointId}/disable`);
   const elsewhere: string[] = [];
@@ -309,7 +317,9 @@ test("listen says that its endpoint is disabled, and sends its credentials to no
     const command = ["bun", "client/src/cli.ts", "listen", ...options];
     const child = Bun.spawn([...command, "--forward", "http://127.0.0.1:1/"], {
       env: { ...productEnv(), ...more },
-      ...{ stdin: new Blob(["q"]), stdout: "pipe", stderr: "pipe" },
+      stdin: new Blob(["q"]),
+      stdout: "pipe",
+      stderr: "pipe",
     });
     const texts = [child.stdout, child.stderr].map((stream) => new Response(stream).text());
     return [await child.exited, ...(await Promise.all(texts))];
@@ -334,7 +344,9 @@ test("listen prints its usage, names an address where no panel answers, and says
   const listenWith = async (...options: string[]) => {
     const child = Bun.spawn(["bun", "client/src/cli.ts", "listen", ...options], {
       env: productEnv(),
-      ...{ stdin: new Blob(["q"]), stdout: "pipe", stderr: "pipe" },
+      stdin: new Blob(["q"]),
+      stdout: "pipe",
+      stderr: "pipe",
     });
     const texts = [child.stdout, child.stderr].map((stream) => new Response(stream).text());
     return [await child.exited, ...(await Promise.all(texts))];
@@ -370,7 +382,10 @@ async function activateTotp(email: string, password: string): Promise<() => stri
 
 test("every scenario ends as its name says", async () => {
   const ends: Readonly<Record<string, string>> = {
-    ...{ HELD: "EXCEPTION", LOST: "EXCEPTION", RETURNED: "RETURNED", REFUSED: "RETURNED" },
+    HELD: "EXCEPTION",
+    LOST: "EXCEPTION",
+    RETURNED: "RETURNED",
+    REFUSED: "RETURNED",
     SILENT: "WAITING_TO_COMPUTE",
   };
   const ids = await Promise.all(TEST_LIVES.map((name) => create(`TEST_${name}-2`)));

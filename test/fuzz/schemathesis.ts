@@ -61,16 +61,25 @@ export async function fuzz(served: Served, cases: number, seed: number): Promise
   const common = { cases, seed, known: served.known };
   return [
     await fuzzOne({
-      ...{ ...common, api: "merchant API", url: served.api, token: served.token },
+      ...common,
+      api: "merchant API",
+      url: served.api,
+      token: served.token,
       document: "/v2/openapi.json",
     }),
     await fuzzOne({
-      ...{ ...common, api: "courier API", url: served.ingest, token: served.courierToken },
+      ...common,
+      api: "courier API",
+      url: served.ingest,
+      token: served.courierToken,
       document: "/v1/openapi.json",
     }),
     // Last: it deletes what the others look for.
     await fuzzOne({
-      ...{ ...common, api: "panel API", url: served.panel, token: served.panelToken },
+      ...common,
+      api: "panel API",
+      url: served.panel,
+      token: served.panelToken,
       document: "/panel/api/openapi.json",
       // It waits for processors, and none runs.
       exceptPath: "/panel/api/webhooks/{endpointId}/test",
@@ -106,8 +115,11 @@ async function fuzzOne(target: Target): Promise<FuzzResult> {
     env: {
       ...productEnv(),
       // The same values are drawn for the same seed.
-      ...{ PYTHONHASHSEED: "0", PYTHONPATH: HOOKS, PYTHONDONTWRITEBYTECODE: "1" },
-      ...{ SCHEMATHESIS_HOOKS: "hooks", FUZZ_KNOWN: JSON.stringify(known) },
+      PYTHONHASHSEED: "0",
+      PYTHONPATH: HOOKS,
+      PYTHONDONTWRITEBYTECODE: "1",
+      SCHEMATHESIS_HOOKS: "hooks",
+      FUZZ_KNOWN: JSON.stringify(known),
     },
     stdout: "pipe",
     stderr: "pipe",

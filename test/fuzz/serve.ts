@@ -33,7 +33,8 @@ export async function serve(): Promise<Served> {
   const benchmarks = await openBenchmarks(runtime.config);
   const insights = openInsights(runtime.config);
   const panel = createPanelApp(runtime, benchmarks, insights).listen({
-    ...{ port: 0, hostname: "127.0.0.1" },
+    port: 0,
+    hostname: "127.0.0.1",
   });
 
   async function call(path: string, body: unknown, token = "") {
@@ -49,8 +50,11 @@ export async function serve(): Promise<Served> {
 
   const { token } = await call("/v2/auth/token", { apiKey: "key_acme_main" });
   const shipments = Array.from({ length: 20 }, (_, at) => ({
-    ...{ trackingNumber: `FUZZ${at}`, courier: "GLS_ITA", shipDate: "2026-11-20" },
-    ...{ orderReference: `R${at}`, consignee: { email: "rossi@example.test" } },
+    trackingNumber: `FUZZ${at}`,
+    courier: "GLS_ITA",
+    shipDate: "2026-11-20",
+    orderReference: `R${at}`,
+    consignee: { email: "rossi@example.test" },
   }));
   const created = await call("/v2/shipments", { shipments }, token);
   const order = { orderReference: "1", orderOrigin: "shopify" };
@@ -59,8 +63,12 @@ export async function serve(): Promise<Served> {
   const job = await call("/v2/shipments/import", { shipments }, token);
   await call("/v2/labels", labelBody(), token);
   return {
-    ...{ api: url, ingest: ingest.url ?? "", panel: `http://127.0.0.1:${panel.server?.port}` },
-    ...{ token, courierToken: "tok_gls_1", panelToken: runtime.secrets.panelToken },
+    api: url,
+    ingest: ingest.url ?? "",
+    panel: `http://127.0.0.1:${panel.server?.port}`,
+    token,
+    courierToken: "tok_gls_1",
+    panelToken: runtime.secrets.panelToken,
     known: {
       "/v2/shipments/{id}": created.items.map(({ id }: { id: number }) => id),
       "/v2/sandbox/{id}": Array.from({ length: SANDBOX_ROWS }, (_, at) => at + 1),

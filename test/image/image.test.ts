@@ -229,7 +229,8 @@ describe("run as compose.yaml says", () => {
     const [acme] = setup.companies ?? [];
     Object.assign(acme ?? {}, { products: ["checkAddress"] });
     Object.assign(acme?.channels?.[0] ?? {}, {
-      ...{ addressCheck: true, webhooks: [{ code: "main", ...webhook }] },
+      addressCheck: true,
+      webhooks: [{ code: "main", ...webhook }],
     });
     const file = join(engine.folder, "setup.json");
     await writeFile(file, JSON.stringify(setup));
@@ -261,11 +262,15 @@ describe("run as compose.yaml says", () => {
     );
     const signature = String(request?.headers["x-service-signature"]);
     const sent = await verifyWebhook({
-      ...{ body: request?.raw ?? "", signature, secret: WEBHOOK_SECRET },
+      body: request?.raw ?? "",
+      signature,
+      secret: WEBHOOK_SECRET,
     });
     expect(sent.data.shipment.trackingNumber).toBe("IMAGE-1");
     const refused = verifyWebhook({
-      ...{ body: `${request?.raw} `, signature, secret: WEBHOOK_SECRET },
+      body: `${request?.raw} `,
+      signature,
+      secret: WEBHOOK_SECRET,
     });
     expect(refused).rejects.toThrow("signature");
   });
@@ -315,7 +320,8 @@ describe("run as compose.yaml says", () => {
 
   test("`docker compose run --rm panel run reencrypt` seals the secrets again while no role runs", async () => {
     const { options, image } = runArguments(service("panel"), {
-      ...{ ...SHELL, ENCRYPTION_KEY: "the-next-encryption-key" },
+      ...SHELL,
+      ENCRYPTION_KEY: "the-next-encryption-key",
       ENCRYPTION_KEY_PREVIOUS: SHELL.ENCRYPTION_KEY,
     });
     const own = ["--rm", "--no-healthcheck", "--network", NETWORK, ...addresses];

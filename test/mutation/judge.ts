@@ -74,7 +74,9 @@ async function codeOf(test: string, file: string, source: string): Promise<strin
 async function bundle(test: string, file: string, source: string): Promise<string> {
   const built = await Bun.build({
     entrypoints: [test],
-    ...{ target: "bun", format: "esm", throw: false },
+    target: "bun",
+    format: "esm",
+    throw: false,
     plugins: [await only(test, file, source)],
   });
   const [output] = built.outputs;

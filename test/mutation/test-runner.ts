@@ -33,11 +33,15 @@ export function newTestRunner() {
   };
   const testOne = (name: string, body: Body) => void open.tests.push({ name, body });
   const bunTest = {
-    ...{ expect, setDefaultTimeout() {} },
-    ...{ test: withVariants(testOne), it: withVariants(testOne) },
+    expect,
+    setDefaultTimeout() {},
+    test: withVariants(testOne),
+    it: withVariants(testOne),
     describe: withVariants(describeOne),
-    ...{ beforeAll: hook("beforeAll"), afterAll: hook("afterAll") },
-    ...{ beforeEach: hook("beforeEach"), afterEach: hook("afterEach") },
+    beforeAll: hook("beforeAll"),
+    afterAll: hook("afterAll"),
+    beforeEach: hook("beforeEach"),
+    afterEach: hook("afterEach"),
   };
   return { bunTest, run: () => runGroup(root) };
 }
@@ -54,7 +58,9 @@ function withVariants(declare: (name: string, body: Body) => void) {
     };
   const own = (name: string, body: Body) => declare(name, () => body());
   return Object.assign(own, {
-    ...{ each, skip, todo: skip },
+    each,
+    skip,
+    todo: skip,
     if: (isWanted: boolean) => (isWanted ? Object.assign(own, { each }) : skip),
     skipIf: (isUnwanted: boolean) => (isUnwanted ? skip : Object.assign(own, { each })),
   });

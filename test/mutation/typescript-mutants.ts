@@ -23,11 +23,28 @@ interface Change {
 }
 
 const OPERATORS: Readonly<Record<string, string>> = {
-  ...{ "<": "<=", "<=": "<", ">": ">=", ">=": ">", "===": "!==", "!==": "===" },
-  ...{ "+": "-", "-": "+", "*": "/", "/": "*", "%": "*", "&&": "||", "||": "&&", "??": "&&" },
+  "<": "<=",
+  "<=": "<",
+  ">": ">=",
+  ">=": ">",
+  "===": "!==",
+  "!==": "===",
+  "+": "-",
+  "-": "+",
+  "*": "/",
+  "/": "*",
+  "%": "*",
+  "&&": "||",
+  "||": "&&",
+  "??": "&&",
 };
 const CALLS: Readonly<Record<string, string>> = {
-  ...{ every: "some", some: "every", min: "max", max: "min", floor: "ceil", ceil: "floor" },
+  every: "some",
+  some: "every",
+  min: "max",
+  max: "min",
+  floor: "ceil",
+  ceil: "floor",
 };
 /** What stands for a type in them is skipped; the expression in them is not. */
 const CARRIERS = new Set(["TSAsExpression", "TSSatisfiesExpression", "TSNonNullExpression"]);

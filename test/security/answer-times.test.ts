@@ -75,9 +75,13 @@ async function makeResources(token: string): Promise<Record<string, string>> {
   const query = "orderReference=P-1&orderOrigin=api&limit=1";
   const { items } = await call("GET", `/v2/parcels?${query}`);
   return {
-    ...{ shipments: String(shipment.items[0].id), orders: String(order.id) },
-    ...{ labels: String(label.id), transmissions: String(transmission.transmissionId) },
-    ...{ jobs: job.jobId, parcels: items[0].hash, sandbox: "7" },
+    shipments: String(shipment.items[0].id),
+    orders: String(order.id),
+    labels: String(label.id),
+    transmissions: String(transmission.transmissionId),
+    jobs: job.jobId,
+    parcels: items[0].hash,
+    sandbox: "7",
   };
 }
 

@@ -46,7 +46,8 @@ interface Door {
 beforeAll(async () => {
   const [processors, analytics] = await Promise.all([freePort(), freePort()]);
   product = await newProduct(BARE, testSetup(), {
-    ...{ PROCESSORS_PORT: String(processors), ANALYTICS_PORT: String(analytics) },
+    PROCESSORS_PORT: String(processors),
+    ANALYTICS_PORT: String(analytics),
     // Each request comes from an address of its own, so that no limit by address refuses it first.
     TRUSTED_PROXIES: "127.0.0.1",
     // Nothing listens there: what asks it is answered the documented 503 at once.

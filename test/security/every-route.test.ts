@@ -395,7 +395,8 @@ describe("what a browser may do with an answer", () => {
       const target = (path: string) => path.replace("*", "index.html");
       const attempts = reading.flatMap((route) =>
         [credentials, []].map((own) => ({
-          ...{ route, credentials: own },
+          route,
+          credentials: own,
           target: target(route.path),
         })),
       );

@@ -45,7 +45,10 @@ const PUBLIC_REFUSALS = new Set([
 ]);
 /** Names that stand for something in the store. */
 const NAMES: Readonly<Record<string, string>> = {
-  ...{ channelCode: "acme-it", code: "GLS_ITA", courierCode: "GLS_ITA", statusCode: "DLV" },
+  channelCode: "acme-it",
+  code: "GLS_ITA",
+  courierCode: "GLS_ITA",
+  statusCode: "DLV",
 };
 /** Bytes of bodies that are larger than usual, where no declaration of the route tells. */
 const BODY_BYTES: Readonly<Record<string, number>> = {
@@ -204,9 +207,12 @@ async function tried(port: Port, route: Route, body: string): Promise<Tried> {
     const from = `10.${(address >> 16) & 255}.${(address >> 8) & 255}.${address & 255}`;
     watch.longestMs();
     status = await sender.send({
-      ...{ method: route.method, url: `${urlOf(port)}${route.path}${query}`, path },
+      method: route.method,
+      url: `${urlOf(port)}${route.path}${query}`,
+      path,
       headers: {
-        ...{ authorization: `Bearer ${tokens[port]}`, "content-type": type },
+        authorization: `Bearer ${tokens[port]}`,
+        "content-type": type,
         "x-forwarded-for": from,
       },
     });

@@ -22,8 +22,13 @@ const PLANTED = [NAME, MAIL, PHONE, SECRET].map((text) => text.toLowerCase());
 const KEYS = ["key_acme_main", "tok_gls_1", PANEL_TOKEN];
 const SHIPMENTS = 20;
 const RECIPIENT = {
-  ...{ name: `${NAME} Rossi`, street: `Via ${NAME} 1`, city: "Roma", postcode: "00118" },
-  ...{ country: "IT", email: `${MAIL}@mail.example`, phone: `+39${PHONE}` },
+  name: `${NAME} Rossi`,
+  street: `Via ${NAME} 1`,
+  city: "Roma",
+  postcode: "00118",
+  country: "IT",
+  email: `${MAIL}@mail.example`,
+  phone: `+39${PHONE}`,
 };
 const SIGNED = {
   delivery: {
@@ -58,7 +63,8 @@ beforeAll(async () => {
     channel.emails = { managed: true, statusNotifications: ["OUT_FOR_DELIVERY"] } as never;
   }
   product = await newProduct(BARE, setup, {
-    ...{ LOG_LEVEL: "trace", WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8" },
+    LOG_LEVEL: "trace",
+    WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8",
   });
   await product.start();
   const body = { apiKey: "key_acme_main" };

@@ -34,8 +34,10 @@ export async function openClusterProduct(): Promise<ClusterProduct> {
   }
   const cluster = await startTestCluster();
   const product = await newProduct(BARE, setup, {
-    ...{ REDIS_CLUSTER_URLS: cluster.urls, REDIS_WAIT_REPLICAS: "1" },
-    ...{ WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8", WEBHOOK_CA_FILE: authority.file },
+    REDIS_CLUSTER_URLS: cluster.urls,
+    REDIS_WAIT_REPLICAS: "1",
+    WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8",
+    WEBHOOK_CA_FILE: authority.file,
   });
   await product.start();
   return {

@@ -54,7 +54,9 @@ export function startCollector(): Collector {
   });
   return {
     url: `http://127.0.0.1:${server.port}`,
-    ...{ spans, authorizations, contentTypes },
+    spans,
+    authorizations,
+    contentTypes,
     stop: () => server.stop(true),
   };
 }
@@ -67,7 +69,10 @@ function spansOf(body: any): CollectedSpan[] {
     scopeSpans
       .flatMap(({ spans }: typeof body) => spans)
       .map((span: typeof body) => ({
-        ...{ traceId: span.traceId, spanId: span.spanId, name: span.name, kind: span.kind },
+        traceId: span.traceId,
+        spanId: span.spanId,
+        name: span.name,
+        kind: span.kind,
         parentSpanId: span.parentSpanId ?? "",
         isError: span.status?.code === ERROR,
         service: factsOf(resource.attributes)["service.name"],
@@ -132,8 +137,12 @@ function requestOf(bytes: Uint8Array) {
       resource: { attributes: messages(own, 1).flatMap((one) => attributes(one, 1)) },
       scopeSpans: messages(own, 2).map((scope) => ({
         spans: messages(scope, 2).map((span) => ({
-          ...{ traceId: hexOf(span, 1), spanId: hexOf(span, 2), parentSpanId: hexOf(span, 4) },
-          ...{ name: textOf(span, 5), kind: numberOf(span, 6), attributes: attributes(span, 9) },
+          traceId: hexOf(span, 1),
+          spanId: hexOf(span, 2),
+          parentSpanId: hexOf(span, 4),
+          name: textOf(span, 5),
+          kind: numberOf(span, 6),
+          attributes: attributes(span, 9),
           status: { code: messages(span, 15).map((status) => numberOf(status, 3))[0] ?? 0 },
         })),
       })),

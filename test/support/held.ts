@@ -29,8 +29,11 @@ export async function hold(
     const status = { code, description: `text of ${code}` };
     const sent = event({ trackingNumber, status, occurredAt });
     return {
-      ...{ key: factKeyOf(courier, sent.eventId), event: sent, messageIndex: 0 },
-      ...{ occurredAtMs: instantOf(occurredAt), receivedAtMs: instantOf(receivedAt) },
+      key: factKeyOf(courier, sent.eventId),
+      event: sent,
+      messageIndex: 0,
+      occurredAtMs: instantOf(occurredAt),
+      receivedAtMs: instantOf(receivedAt),
       mapping: mapStatus(catalogue, sent),
     };
   });
@@ -43,7 +46,8 @@ export async function hold(
   const by = orderOf(decisive);
   const state = {
     ...before,
-    ...{ last: { ...before.last, by }, mapped: { ...before.mapped, by } },
+    last: { ...before.last, by },
+    mapped: { ...before.mapped, by },
   };
   const commit = { from, state, facts, changes: [], stamp: true };
   const [outcome] = await commitShipments(redis, [commit], live.now());

@@ -48,8 +48,11 @@ function discovered(path: string): object | null {
   if (own.length === 0 || !path.endsWith("/v1")) return null;
   const groupVersion = group === "" ? "v1" : `${group}/v1`;
   const resources = own.map(({ kind }) => ({
-    ...{ name: namesOf(kind), singularName: kind.toLowerCase(), kind },
-    ...{ namespaced: true, verbs: ["get"] },
+    name: namesOf(kind),
+    singularName: kind.toLowerCase(),
+    kind,
+    namespaced: true,
+    verbs: ["get"],
   }));
   return { kind: "APIResourceList", apiVersion: "v1", groupVersion, resources };
 }

@@ -92,7 +92,10 @@ async function go(args: readonly string[], signal: AbortSignal): Promise<string 
   if (program === null) return null;
   await mkdir(FOLDER, { recursive: true });
   const child = Bun.spawn(["env", `GOBIN=${FOLDER}`, program, ...args], {
-    ...{ cwd: FOLDER, stdout: "pipe", stderr: "ignore", signal },
+    cwd: FOLDER,
+    stdout: "pipe",
+    stderr: "ignore",
+    signal,
   });
   const text = await new Response(child.stdout).text();
   return (await child.exited) === 0 ? text : null;

@@ -41,7 +41,9 @@ export function startLabelGateway(): LabelGateway {
     made += 1;
     const number = `NC${String(made).padStart(11, "0")}IT`;
     const sheets = labelSheets({
-      ...{ request: order, sender: order.sender, language: "it" },
+      request: order,
+      sender: order.sender,
+      language: "it",
       trackingNumbers: order.parcels.map(() => number),
     });
     const labels = await Promise.all(sheets.map((sheet) => labelPdf(sheet)));

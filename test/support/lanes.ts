@@ -96,16 +96,29 @@ export async function addLaneHistory(redis: Redis, cap: string): Promise<void> {
   const rows = [
     // 20 of 30 after one day, 10 after three, over four months.
     ...deliveredShipments(30, (at) => ({
-      ...{ shipmentId: 1 + at, destCap: cap, originCap: "20121" },
-      ...{ shipDate, deliveredOn: daysAgo(5 + 30 * (at % 4)), leadDays: at < 20 ? 1 : 3 },
+      shipmentId: 1 + at,
+      destCap: cap,
+      originCap: "20121",
+      shipDate,
+      deliveredOn: daysAgo(5 + 30 * (at % 4)),
+      leadDays: at < 20 ? 1 : 3,
     })),
     ...deliveredShipments(25, (at) => ({
-      ...{ shipmentId: 100 + at, destCap: cap, originCap: "20121", courier: "BRT_ITA" },
-      ...{ shipDate, deliveredOn: daysAgo(5 + 30 * (at % 3)), leadDays: 2 + (at % 5) },
+      shipmentId: 100 + at,
+      destCap: cap,
+      originCap: "20121",
+      courier: "BRT_ITA",
+      shipDate,
+      deliveredOn: daysAgo(5 + 30 * (at % 3)),
+      leadDays: 2 + (at % 5),
     })),
     ...deliveredShipments(9, (at) => ({
-      ...{ shipmentId: 200 + at, destCap: "09124", courier: "SDA_ITA" },
-      ...{ shipDate: daysAgo(9), deliveredOn: daysAgo(4), leadDays: 5 },
+      shipmentId: 200 + at,
+      destCap: "09124",
+      courier: "SDA_ITA",
+      shipDate: daysAgo(9),
+      deliveredOn: daysAgo(4),
+      leadDays: 5,
     })),
   ];
   for (const row of rows) {

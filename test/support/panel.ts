@@ -31,7 +31,8 @@ export async function openTestPanel(runtime: TestRuntime): Promise<TestPanel> {
       };
       const text = typeof body === "string" || body === undefined ? body : JSON.stringify(body);
       const request = new Request(`http://localhost${path}`, {
-        ...{ method, headers },
+        method,
+        headers,
         body: text ?? null,
       });
       const response = await app.handle(request);

@@ -33,7 +33,9 @@ for await (const line of console) {
 
 export function openRequestSender(): RequestSender {
   const child = Bun.spawn([process.execPath, "-e", SENDER], {
-    ...{ stdin: "pipe", stdout: "pipe", stderr: "inherit" },
+    stdin: "pipe",
+    stdout: "pipe",
+    stderr: "inherit",
   });
   const lines = createInterface({ input: Readable.from(child.stdout) })[Symbol.asyncIterator]();
   return {

@@ -66,7 +66,8 @@ export async function startRoles(
   if (server) parts.set(REDIS, server.part);
   const common = { DATA_DIR: dataDir, SETUP_FILE: setupFile, LOG_LEVEL: "error" };
   const urls = await addRoles(parts, {
-    ...{ ...productEnv(), ...common },
+    ...productEnv(),
+    ...common,
     ...(cluster ?? server)?.env,
     ...env,
   });

@@ -16,9 +16,16 @@ export async function isFoundIn(
   if (!stored) throw new Error(`there is no shipment ${shipmentId}`);
   const { companyId, channelId } = stored.record;
   const query = {
-    ...{ companyId, channelIds: [channelId], trackingNumber: null, exact: {} },
-    ...{ shipFrom: null, shipTo: null, updatedFrom: null, statuses: [status] },
-    ...{ offset: 0, limit: 1_000 },
+    companyId,
+    channelIds: [channelId],
+    trackingNumber: null,
+    exact: {},
+    shipFrom: null,
+    shipTo: null,
+    updatedFrom: null,
+    statuses: [status],
+    offset: 0,
+    limit: 1_000,
   };
   const found = await Promise.all(
     ORDERS.map((order) => searchShipments(redis, { ...query, order })),

@@ -116,8 +116,13 @@ function channelOf({ live }: TestRuntime) {
 function item(trackingNumber: string): ShipmentInput {
   const custom = { customAttributes: { custom1: "one", custom2: trackingNumber } };
   return {
-    ...{ courier: COURIER, trackingNumber, shipDate: "2026-11-09", orderReference: "ORDER" },
-    ...{ language: "it", destination: { postcode: "00118", country: "IT" }, ...custom },
+    courier: COURIER,
+    trackingNumber,
+    shipDate: "2026-11-09",
+    orderReference: "ORDER",
+    language: "it",
+    destination: { postcode: "00118", country: "IT" },
+    ...custom,
   } as unknown as ShipmentInput;
 }
 
@@ -136,15 +141,31 @@ async function shipmentTour(runtime: TestRuntime): Promise<number[]> {
   }
   const search = () =>
     searchShipments(redis, {
-      ...{ companyId, channelIds: [channelId], order: { by: "id", descending: false } as const },
-      ...{ offset: 0, limit: 10, exact: { orderReference: "ORDER" }, trackingNumber: null },
-      ...{ shipFrom: null, shipTo: null, updatedFrom: null, statuses: ["IN_TRANSIT"] },
+      companyId,
+      channelIds: [channelId],
+      order: { by: "id", descending: false } as const,
+      offset: 0,
+      limit: 10,
+      exact: { orderReference: "ORDER" },
+      trackingNumber: null,
+      shipFrom: null,
+      shipTo: null,
+      updatedFrom: null,
+      statuses: ["IN_TRANSIT"],
     });
   const columns = () =>
     searchShipments(redis, {
-      ...{ companyId, channelIds: [channelId], order: { by: "id", descending: false } as const },
-      ...{ offset: 0, limit: 10, exact: {}, trackingNumber: null },
-      ...{ shipFrom: null, shipTo: null, updatedFrom: null, statuses: ["IN_TRANSIT"] },
+      companyId,
+      channelIds: [channelId],
+      order: { by: "id", descending: false } as const,
+      offset: 0,
+      limit: 10,
+      exact: {},
+      trackingNumber: null,
+      shipFrom: null,
+      shipTo: null,
+      updatedFrom: null,
+      statuses: ["IN_TRANSIT"],
     });
   await columns();
   // From the second commit on everything stands that a commit looks at.
@@ -372,8 +393,14 @@ async function queueTour(runtime: TestRuntime, shipmentId: number): Promise<void
   if (begun.kind !== "begun") throw new Error("not begun");
   await endRequest(redis, { companyId, channelId }, "key", begun.owner, "answer");
   const message = (messageId: string): Message => ({
-    ...{ messageId, type: "email", shipmentId, to: "a@b.it", from: null },
-    ...{ subject: "", text: "", html: null },
+    messageId,
+    type: "email",
+    shipmentId,
+    to: "a@b.it",
+    from: null,
+    subject: "",
+    text: "",
+    html: null,
   });
   for (const messageId of ["m1", "m2"]) {
     const one = { message: message(messageId), topic: messageId, oncePerMs: 1_000 };
@@ -388,8 +415,12 @@ async function merchantTour(runtime: TestRuntime): Promise<void> {
   const owner = { companyId: channel.companyId, channelId: channel.id };
   const order = (reference: string, deleted: boolean, parcels: number) =>
     ({
-      ...{ source: "shop", reference, orderDate: "2026-11-09T10:00:00Z", deleted },
-      ...{ items: [], parcels: Array.from({ length: parcels }, (_, n) => ({ number: n + 1 })) },
+      source: "shop",
+      reference,
+      orderDate: "2026-11-09T10:00:00Z",
+      deleted,
+      items: [],
+      parcels: Array.from({ length: parcels }, (_, n) => ({ number: n + 1 })),
     }) as never;
   for (const [deleted, parcels] of [
     [false, 2],

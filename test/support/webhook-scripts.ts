@@ -123,8 +123,11 @@ async function queue(runtime: TestRuntime, shipmentId: number): Promise<void> {
     const fact = { ...text, occurredAtMs: 0, receivedAtMs: 0, status: "IN_TRANSIT", detail: 0 };
     const ids = ["first", "second"].map((code) => endpointOf(runtime, code).id);
     return {
-      ...{ shipmentId, channelId: endpointOf(runtime, "first").channelId },
-      ...{ eventId: `evt_${changes}`, entryId: `${changes}-0`, fact: fact as Decision["fact"] },
+      shipmentId,
+      channelId: endpointOf(runtime, "first").channelId,
+      eventId: `evt_${changes}`,
+      entryId: `${changes}-0`,
+      fact: fact as Decision["fact"],
       verdicts: ids.map((endpointId) => ({ endpointId, trigger: "every_event", verdict: "send" })),
     };
   });
@@ -164,7 +167,8 @@ export async function useAllScripts(
   };
   const results = leased.map(
     (of, at): Finished => ({
-      ...{ of, attempt: { generation: 1, attempt: 1, atMs: nowMs, ...sent } },
+      of,
+      attempt: { generation: 1, attempt: 1, atMs: nowMs, ...sent },
       ...(at % 4 < 2
         ? { state: "waiting", nextAttemptAtMs: nowMs, reason: null }
         : { state: "failed", nextAttemptAtMs: null, reason: "gave up" }),

@@ -120,7 +120,11 @@ export async function applyEvents(
   const entries = events.map((members, messageIndex): LogItem => {
     const full = event(members);
     const logged = {
-      ...{ shipmentId, messageIndex, event: full, courier: "GLS_ITA", receivedAtMs: live.now() },
+      shipmentId,
+      messageIndex,
+      event: full,
+      courier: "GLS_ITA",
+      receivedAtMs: live.now(),
       factKey: seenBucket("GLS_ITA", full.eventId).factKey,
     };
     return { key: "{e0}:log", id: `${messageIndex}-0`, fields: { e: encodeLoggedEvent(logged) } };
@@ -163,8 +167,11 @@ export type RoundTerms = Without<
 export function leaseTerms({ perEndpoint, ...terms }: RoundTerms): LeaseTerms {
   const own = { companyId: 1, most: perEndpoint, mostInAll: null, maxPerSecond: null };
   return {
-    ...{ perSilentEndpoint: 0, silent: new Set(), startConcurrency: perEndpoint },
-    ...{ endpoint: () => own, roomOfCompany: () => Number.MAX_SAFE_INTEGER },
+    perSilentEndpoint: 0,
+    silent: new Set(),
+    startConcurrency: perEndpoint,
+    endpoint: () => own,
+    roomOfCompany: () => Number.MAX_SAFE_INTEGER,
     ...terms,
   };
 }

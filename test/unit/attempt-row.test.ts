@@ -24,9 +24,17 @@ describe("the kind of an error", () => {
 
 describe("an entry of the log", () => {
   const row: AttemptRow = {
-    ...{ deliveryId: "dlv_01aa", endpointId: "ep_1", channelId: 7, eventId: "evt_1" },
-    ...{ generation: 2, attempt: 3, atMs: 1_700_000_000_123, httpStatus: null },
-    ...{ error: "timeout", latencyMs: 10_000, outcome: "WAITING" },
+    deliveryId: "dlv_01aa",
+    endpointId: "ep_1",
+    channelId: 7,
+    eventId: "evt_1",
+    generation: 2,
+    attempt: 3,
+    atMs: 1_700_000_000_123,
+    httpStatus: null,
+    error: "timeout",
+    latencyMs: 10_000,
+    outcome: "WAITING",
   };
 
   test("holds one attempt or many, and gives them back as they were", () => {

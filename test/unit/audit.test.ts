@@ -23,8 +23,13 @@ function serve(advisories: object | null): string {
 test("a grave vulnerability of a shipped package is a finding, a slight one is not", async () => {
   const advisory = (severity: string) => [
     {
-      ...{ id: 1, url: "https://advisories.example/1", title: "x", vulnerable_versions: "*" },
-      ...{ severity, cwe: [], cvss: { score: 9, vectorString: null } },
+      id: 1,
+      url: "https://advisories.example/1",
+      title: "x",
+      vulnerable_versions: "*",
+      severity,
+      cwe: [],
+      cvss: { score: 9, vectorString: null },
     },
   ];
   const url = serve({ redis: advisory("critical"), dayjs: advisory("low") });

@@ -17,7 +17,9 @@ test("a partition that fails again while it is caught up with is caught up with 
   const begun = Promise.withResolvers<void>();
   let rounds = 0;
   const behind = followBehind({
-    ...{ redis, outage: followOutage(log, "test"), onBack: () => {} },
+    redis,
+    outage: followOutage(log, "test"),
+    onBack: () => {},
     async catchUp() {
       rounds += 1;
       begun.resolve();

@@ -66,7 +66,8 @@ describe("what is written", () => {
   test("is calculated by no spreadsheet", async () => {
     const entries = ["=1+1", "+1", "-1", "@A", "\t=1", "\r=1"].map((code) => ({
       ...open,
-      ...{ code, description: code },
+      code,
+      description: code,
     }));
     const cells = catalogueCsv(entries, ",").split("\r\n").slice(1).join(",").split(",");
     for (const cell of cells) expect(cell).not.toMatch(/^"?[=+\-@\t\r]/);

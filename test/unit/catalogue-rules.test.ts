@@ -15,7 +15,9 @@ import { DEFAULT_STATUS_DETAILS } from "#core/statuses/rules/status-details.ts";
 import { statusDetailText } from "#core/statuses/rules/status-text.ts";
 
 const entry = (members: Partial<CatalogueEntry> = {}): CatalogueEntry => ({
-  ...{ code: "C", description: "text", terminal: false },
+  code: "C",
+  description: "text",
+  terminal: false,
   ...members,
 });
 const code = { code: "C", description: "text" };
@@ -29,10 +31,14 @@ describe("what a code maps to", () => {
     expect(mapped(entry())).toBeNull();
     expect(mapped(entry({ statusDetail: 3 }))).toBeNull();
     expect(mapped(entry({ status: "DELAY" }))).toEqual({
-      ...{ status: "DELAY", detail: 0, terminal: false },
+      status: "DELAY",
+      detail: 0,
+      terminal: false,
     });
     expect(mapped(entry({ status: "DELAY", statusDetail: 3, terminal: true }))).toEqual({
-      ...{ status: "DELAY", detail: 3, terminal: true },
+      status: "DELAY",
+      detail: 3,
+      terminal: true,
     });
   });
 
@@ -45,12 +51,16 @@ describe("what a code maps to", () => {
     const one = entry({ status: "DELAY", rules });
     const statusOf = (event: Partial<MappedEvent>) => mapped(one, event)?.status;
     expect(mapped(one, { reason: { code: "R" }, isReturn: true })).toEqual({
-      ...{ status: "RETURNED", detail: 0, terminal: true },
+      status: "RETURNED",
+      detail: 0,
+      terminal: true,
     });
     expect(statusOf({ isReturn: true })).toBe("DELAY");
     expect(statusOf({ reason: { code: "S" }, isReturn: true })).toBe("DELAY");
     expect(mapped(one, { delivery: { deliveredTo: "NEIGHBOUR" }, isReturn: true })).toEqual({
-      ...{ status: "DELIVERED", detail: 2, terminal: false },
+      status: "DELIVERED",
+      detail: 2,
+      terminal: false,
     });
     expect(statusOf({ delivery: { deliveredTo: "MAILBOX" }, isReturn: true })).toBe("DELAY");
     expect([statusOf({}), statusOf({ isReturn: false })]).toEqual(["DEPARTED", "DEPARTED"]);

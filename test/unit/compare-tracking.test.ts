@@ -5,11 +5,14 @@ import { compareTracking } from "#core/events/rules/compare-tracking.ts";
 
 const AT = 1_795_000_000_000;
 const line = (number: number, code: string, atMs: number) => ({
-  ...{ line: number, trackingNumber: "TN", code },
+  line: number,
+  trackingNumber: "TN",
+  code,
   occurredAtMs: AT + atMs,
 });
 const received = (eventId: string, code: string, atMs: number) => ({
-  ...{ eventId, code },
+  eventId,
+  code,
   occurredAtMs: AT + atMs,
 });
 const resultsOf = (...given: Parameters<typeof compareTracking>) => {

@@ -15,7 +15,10 @@ import { SAMPLE_SHIPMENT } from "#core/webhooks/rules/webhook-payload.ts";
 
 const URL = "https://track.test/t/1";
 const shipment = (members: Partial<typeof SAMPLE_SHIPMENT> = {}) => ({
-  ...{ ...SAMPLE_SHIPMENT, trackingNumber: "N1", courierName: "GLS", trackingUrl: URL },
+  ...SAMPLE_SHIPMENT,
+  trackingNumber: "N1",
+  courierName: "GLS",
+  trackingUrl: URL,
   ...members,
 });
 const template = (body: string, members: object = {}) =>
@@ -103,9 +106,16 @@ test("a template may name every member of a shipment; what is not known is empty
     ...(["Acme", { custom1: "1", custom2: null }] as const),
   );
   expect(values).toMatchObject({
-    ...{ merchant: "Acme", trackingNumber: "N1", note: "", isReturn: "true", statusDetail: "0" },
-    ...{ "consignee.name": "Maria Bianchi", "monetary.totalValue": "49.9" },
-    ...{ "monetary.codAmount": "", custom1: "1", custom2: null },
+    merchant: "Acme",
+    trackingNumber: "N1",
+    note: "",
+    isReturn: "true",
+    statusDetail: "0",
+    "consignee.name": "Maria Bianchi",
+    "monetary.totalValue": "49.9",
+    "monetary.codAmount": "",
+    custom1: "1",
+    custom2: null,
   });
   const own = { custom1: "own", custom2: null, custom3: null };
   expect(messageValues(shipment({ customAttributes: own }), "Acme", null)).toMatchObject(own);

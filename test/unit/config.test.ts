@@ -110,7 +110,8 @@ describe("configuration", () => {
   test("TLS of ingest needs certificate and key, client roots need both", () => {
     const both = { INGEST_TLS_CERT_FILE: "c.pem", INGEST_TLS_KEY_FILE: "k.pem" };
     expect(readConfig(both).ingestTls).toEqual({
-      ...{ certFile: "c.pem", keyFile: "k.pem" },
+      certFile: "c.pem",
+      keyFile: "k.pem",
       clientCaFile: null,
     });
     for (const name of [...Object.keys(both), "INGEST_TLS_CLIENT_CA_FILE"]) {

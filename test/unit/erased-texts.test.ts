@@ -63,15 +63,15 @@ describe("erasing a recipient", () => {
     const input = planted(OrderInput, "") as Parameters<typeof erasedOrder>[0]["input"];
     const mark = (name: string) => `${MARK}parcel.${name}`;
     const parcel: OrderParcel = {
-      ...{
-        hash: mark("hash"),
-        number: 1,
-        createdAtMs: 0,
-        updatedAtMs: 0,
-        boxCode: mark("boxCode"),
-      },
-      ...{ contentsDescription: mark("contentsDescription"), shippingNotes: mark("shippingNotes") },
-      ...{ clientInternalCode: mark("clientInternalCode"), originCountryIso: "IT" },
+      hash: mark("hash"),
+      number: 1,
+      createdAtMs: 0,
+      updatedAtMs: 0,
+      boxCode: mark("boxCode"),
+      contentsDescription: mark("contentsDescription"),
+      shippingNotes: mark("shippingNotes"),
+      clientInternalCode: mark("clientInternalCode"),
+      originCountryIso: "IT",
     };
     const { parcels: _, ...kept } = input as typeof input & { parcels: unknown };
     const record = {

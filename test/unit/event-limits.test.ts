@@ -10,7 +10,9 @@ import {
 } from "#core/events/rules/event.ts";
 
 const EVENT = {
-  ...{ eventId: "e-1", trackingNumber: "T", occurredAt: "2026-11-20T10:00:00Z" },
+  eventId: "e-1",
+  trackingNumber: "T",
+  occurredAt: "2026-11-20T10:00:00Z",
   status: { code: "DLV", description: "Consegnato" },
 };
 const long = (length: number) => "x".repeat(length);
@@ -108,8 +110,12 @@ test("an event names its parcel by number, or by order and account", () => {
 
 describe("an envelope", () => {
   const envelope = (members: object = {}) => ({
-    ...{ schemaVersion: "1.0", messageId: "m-1", sentAt: EVENT.occurredAt, courier: "GLS_ITA" },
-    ...{ events: [EVENT], ...members },
+    schemaVersion: "1.0",
+    messageId: "m-1",
+    sentAt: EVENT.occurredAt,
+    courier: "GLS_ITA",
+    events: [EVENT],
+    ...members,
   });
   const faulty = (members: object) => checkEnvelope(envelope(members)).map(({ path }) => path);
 

@@ -36,7 +36,9 @@ describe("what is set aside of an event", () => {
     const trackingNumberChange = { newTrackingNumber: "N" };
     const event = { ...BARE, ...references, location, ...further, trackingNumberChange };
     expect(minimalEvent(event as CourierEvent)).toStrictEqual({
-      ...{ ...BARE, ...references, trackingNumberChange },
+      ...BARE,
+      ...references,
+      trackingNumberChange,
       location: { name: "Milano" },
     });
   });
@@ -70,17 +72,30 @@ test("a fact whose code is not mapped ends nothing", () => {
 });
 
 const LANE: LaneFacts = {
-  ...{ courier: "GLS_ITA", shipDate: "2026-11-18" },
-  ...{ destCap: "00118", originCap: "20121", weightKg: 2.5 },
+  courier: "GLS_ITA",
+  shipDate: "2026-11-18",
+  destCap: "00118",
+  originCap: "20121",
+  weightKg: 2.5,
 };
 
 describe("the row of an event", () => {
   test("has the courier's codes, the lane and what they are mapped to", () => {
     const fact = factOf({ messageId: "m-1" }, { reason: { code: "R7" }, isReturn: true } as object);
     expect(eventRow(LANE, fact, [], 3)).toStrictEqual({
-      ...{ key: "k1", code: "DLV", reasonCode: "R7", messageId: "m-1", version: 3 },
-      ...{ occurredAtMs: AT_MS, receivedAtMs: AT_MS, messageIndex: 0 },
-      ...{ status: "DELIVERED", detail: 0, terminal: true, outOfOrder: false, isReturn: true },
+      key: "k1",
+      code: "DLV",
+      reasonCode: "R7",
+      messageId: "m-1",
+      version: 3,
+      occurredAtMs: AT_MS,
+      receivedAtMs: AT_MS,
+      messageIndex: 0,
+      status: "DELIVERED",
+      detail: 0,
+      terminal: true,
+      outOfOrder: false,
+      isReturn: true,
       ...LANE,
     });
   });
@@ -96,7 +111,9 @@ describe("the row of an event", () => {
 
   test("is out of order where any fact that came before it happened after it", () => {
     const arrival = (occurredAtMs: number, receivedAtMs: number, messageIndex: number) => ({
-      ...{ occurredAtMs, receivedAtMs, messageIndex },
+      occurredAtMs,
+      receivedAtMs,
+      messageIndex,
     });
     const own = arrival(10, 100, 1);
     const isLate = (...known: ReturnType<typeof arrival>[]) => isOutOfOrder(own, known);
@@ -116,7 +133,8 @@ describe("the row of a delivery", () => {
     facts.reduce((state, fact) => fold(state, fact)?.state ?? state, pending);
   const mapped = (status: "DEPARTED" | "FAILED_ATTEMPT" | "EXCEPTION", key: string, days: number) =>
     factOf({
-      ...{ key, occurredAtMs: AT_MS - days * 24 * HOUR_MS },
+      key,
+      occurredAtMs: AT_MS - days * 24 * HOUR_MS,
       mapping: { status, detail: 0, terminal: false },
     });
 
@@ -131,8 +149,16 @@ describe("the row of a delivery", () => {
     const facts = [mapped("DEPARTED", "a", 1), mapped("FAILED_ATTEMPT", "b", 0.5)];
     const delivered = after(...facts, mapped("EXCEPTION", "c", 0.2), factOf());
     expect(laneRow(LANE, pending, delivered, 7)).toStrictEqual({
-      ...{ ...LANE, destCap: "00118", deliveredOn: "2026-11-20", leadDays: 2, transitDays: 1 },
-      ...{ attempts: 2, exceptions: 1, isReturn: false, version: 7, removed: false },
+      ...LANE,
+      destCap: "00118",
+      deliveredOn: "2026-11-20",
+      leadDays: 2,
+      transitDays: 1,
+      attempts: 2,
+      exceptions: 1,
+      isReturn: false,
+      version: 7,
+      removed: false,
     });
     const numbered = factOf({}, { delivery: { attemptNumber: 4 } } as object);
     expect(laneRow(LANE, pending, after(numbered), 1)?.attempts).toBe(4);

@@ -30,7 +30,10 @@ function factOf(
   const reported = { eventId: key, occurredAt: "2026-11-20T10:00:00Z" };
   const code = { status: { code: "C", description: "D" } };
   return {
-    ...{ key, occurredAtMs: at, receivedAtMs: 1, messageIndex: 0 },
+    key,
+    occurredAtMs: at,
+    receivedAtMs: 1,
+    messageIndex: 0,
     mapping: status && { status, detail, terminal: false },
     event: { ...reported, ...code, trackingNumber: "T", ...event } as CourierEvent,
   };
@@ -41,10 +44,24 @@ const after = (...facts: readonly Fact[]): ShipmentState => foldAll(NEW, facts).
 test("a new shipment has nothing but its status", () => {
   expect(NEW).toStrictEqual({
     pair: { status: "PENDING", detail: 0 },
-    ...{ last: null, mapped: null, estimate: null, proof: null, pickupPoint: null },
-    ...{ actionUrl: null, departedAtMs: null, isReturn: false, parcels: {} },
-    ...{ keys: [], pairs: [], entered: [], aliases: [] },
-    ...{ dropped: 0, attemptNumber: 0, failedAttempts: 0, exceptions: 0, unmapped: 0 },
+    last: null,
+    mapped: null,
+    estimate: null,
+    proof: null,
+    pickupPoint: null,
+    actionUrl: null,
+    departedAtMs: null,
+    isReturn: false,
+    parcels: {},
+    keys: [],
+    pairs: [],
+    entered: [],
+    aliases: [],
+    dropped: 0,
+    attemptNumber: 0,
+    failedAttempts: 0,
+    exceptions: 0,
+    unmapped: 0,
   });
 });
 
@@ -202,7 +219,8 @@ describe("numbers and parcels", () => {
   const ofParcels = (count: number) =>
     Array.from({ length: count }, (_, at) =>
       factOf(`k${at}`, {
-        ...{ at, status: "IN_TRANSIT" },
+        at,
+        status: "IN_TRANSIT",
         event: { parcel: { trackingNumber: `P${at}` } },
       }),
     );

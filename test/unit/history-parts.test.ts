@@ -14,8 +14,16 @@ import {
 const CASES = 300;
 const COURIER = "GLS_ITA";
 const meta = {
-  ...{ companyId: 1, channelId: 1, courier: COURIER, trackingNumber: "T1", shipDate: "2026-11-09" },
-  ...{ isPlaceholder: false, orderReference: null, destCap: null, originCap: null, weightKg: null },
+  companyId: 1,
+  channelId: 1,
+  courier: COURIER,
+  trackingNumber: "T1",
+  shipDate: "2026-11-09",
+  isPlaceholder: false,
+  orderReference: null,
+  destCap: null,
+  originCap: null,
+  weightKg: null,
 };
 
 const occurredAt = "2026-11-10T08:00:00Z";
@@ -25,12 +33,10 @@ function factOf(number: number, description: string): Fact {
   return {
     key: seenBucket(COURIER, eventId).factKey,
     event: { eventId, occurredAt, trackingNumber: "T1", status: { code: "TRN", description } },
-    ...{
-      occurredAtMs: instantOf(occurredAt),
-      receivedAtMs: number,
-      messageIndex: 0,
-      mapping: null,
-    },
+    occurredAtMs: instantOf(occurredAt),
+    receivedAtMs: number,
+    messageIndex: 0,
+    mapping: null,
   };
 }
 

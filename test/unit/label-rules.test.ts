@@ -22,11 +22,18 @@ import {
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 
 const CONSIGNEE = {
-  ...{ name: "Ada", street: "Via Po 1", city: "Torino", state: "TO", postcode: "10123" },
+  name: "Ada",
+  street: "Via Po 1",
+  city: "Torino",
+  state: "TO",
+  postcode: "10123",
   country: "IT",
 };
 const LABEL: LabelRequest = {
-  ...{ courier: "GENERIC", reference: "1001", source: "shopify", consignee: CONSIGNEE },
+  courier: "GENERIC",
+  reference: "1001",
+  source: "shopify",
+  consignee: CONSIGNEE,
 };
 const ROW = { sku: "s", name: "n", qty: 1 };
 const ADDRESS = { name: "Ada", street: "Via Po 1", city: "Torino", zip: "10123", province: "TO" };
@@ -176,13 +183,24 @@ describe("a confirmation", () => {
   test("lists of each label its main number, its recipient, its parcels and its weight", () => {
     const numbers = ["A", "B"].map((number) => ({ number, description: "" }));
     const record: LabelRecord = {
-      ...{ channelId: 1, courier: "GENERIC", reference: "1001", labelFormat: "PDF" },
-      ...{ trackingNumbers: numbers, extShipmentId: null, parcels: 2, weight: null },
-      ...{ consignee: CONSIGNEE, createdAtMs: 0 },
+      channelId: 1,
+      courier: "GENERIC",
+      reference: "1001",
+      labelFormat: "PDF",
+      trackingNumbers: numbers,
+      extShipmentId: null,
+      parcels: 2,
+      weight: null,
+      consignee: CONSIGNEE,
+      createdAtMs: 0,
     };
     expect(slipRow(record)).toEqual({
-      ...{ trackingNumber: "A", reference: "1001", name: "Ada", locality: "10123 Torino IT" },
-      ...{ parcels: 2, weight: null },
+      trackingNumber: "A",
+      reference: "1001",
+      name: "Ada",
+      locality: "10123 Torino IT",
+      parcels: 2,
+      weight: null,
     });
     expect(slipRow({ ...record, trackingNumbers: [] }).trackingNumber).toBe("");
   });

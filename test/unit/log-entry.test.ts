@@ -66,20 +66,28 @@ const fact = {
 };
 const changeFact = fc.record({ ...fact, courierStatus: fc.string(), place: orNull(fc.string()) });
 const eventRow = fc.record({
-  ...{ ...fact, courier: fc.string(), code: fc.string(), reasonCode: orNull(fc.string()) },
-  ...{
-    messageIndex: fc.nat(),
-    terminal: fc.boolean(),
-    outOfOrder: fc.boolean(),
-    isReturn: fc.boolean(),
-  },
-  ...{ destCap: orNull(fc.string()), originCap: orNull(fc.string()) },
-  ...{ weightKg: orNull(fc.nat()), shipDate: fc.string(), version: fc.nat() },
+  ...fact,
+  courier: fc.string(),
+  code: fc.string(),
+  reasonCode: orNull(fc.string()),
+  messageIndex: fc.nat(),
+  terminal: fc.boolean(),
+  outOfOrder: fc.boolean(),
+  isReturn: fc.boolean(),
+  destCap: orNull(fc.string()),
+  originCap: orNull(fc.string()),
+  weightKg: orNull(fc.nat()),
+  shipDate: fc.string(),
+  version: fc.nat(),
 });
 const change = fc.record(
   {
-    ...{ companyId: fc.nat(), channelId: fc.nat(), fact: changeFact, lane: fc.constant(null) },
-    ...{ changed: fc.boolean(), firstOccurrence: fc.boolean() },
+    companyId: fc.nat(),
+    channelId: fc.nat(),
+    fact: changeFact,
+    lane: fc.constant(null),
+    changed: fc.boolean(),
+    firstOccurrence: fc.boolean(),
     isRewrite: fc.constant(true as const),
     events: fc.array(eventRow, { maxLength: 3 }),
   },
@@ -105,7 +113,10 @@ test("an event of several shipments is given once for each, whatever its texts h
   fc.assert(
     fc.property(fc.array(fc.nat(), { minLength: 1, maxLength: 5 }), fc.string(), (ids, text) => {
       const common = {
-        ...{ courier: text, factKey: "k", receivedAtMs: 1, messageIndex: 0 },
+        courier: text,
+        factKey: "k",
+        receivedAtMs: 1,
+        messageIndex: 0,
         event: {
           eventId: `]${text}[[`,
           trackingNumber: text,

@@ -32,7 +32,9 @@ describe("what files have said of a channel", () => {
     expect(said).toEqual({
       own: { name: "C" },
       couriers: { GLS: gls },
-      ...{ rateLimit, sender, emails: { managed: true } },
+      rateLimit,
+      sender,
+      emails: { managed: true },
     });
   });
 
@@ -42,13 +44,19 @@ describe("what files have said of a channel", () => {
 
   test("is the next file's where that names it", () => {
     const next = {
-      ...{ code: "c", language: "en" as const, couriers: [brt] },
-      ...{ rateLimit: { bucketSize: 5 }, sender: { city: "Roma" }, emails: { from: "a@b.test" } },
+      code: "c",
+      language: "en" as const,
+      couriers: [brt],
+      rateLimit: { bucketSize: 5 },
+      sender: { city: "Roma" },
+      emails: { from: "a@b.test" },
     };
     expect(saidAfter(said, next)).toEqual({
       own: { name: "C", language: "en" },
       couriers: { GLS: gls, BRT: brt },
-      ...{ rateLimit: next.rateLimit, sender: next.sender, emails: next.emails },
+      rateLimit: next.rateLimit,
+      sender: next.sender,
+      emails: next.emails,
     });
   });
 
@@ -64,8 +72,11 @@ describe("couriers of a channel after a file", () => {
 
   test("are enabled, with PDF labels and none for errors, unless the file says otherwise", () => {
     const defaults = {
-      ...{ transcodings: [], senderAccounts: [], shippingEnabled: true },
-      ...{ labelFormat: "PDF" as const, errorLabel: false },
+      transcodings: [],
+      senderAccounts: [],
+      shippingEnabled: true,
+      labelFormat: "PDF" as const,
+      errorLabel: false,
     };
     expect(mergeChannelCouriers([], {}, [{ code: "GLS" }])).toEqual([{ code: "GLS", ...defaults }]);
     const given = { code: "BRT", shippingEnabled: false, errorLabel: true };

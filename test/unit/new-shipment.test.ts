@@ -20,7 +20,11 @@ const item = (members: object) => shipment({ orderItems: [{ sku: "s", name: "n",
 
 const variant = (code: string) => ({ code, transcodings: [], shippingEnabled: true });
 const context: CreationContext = {
-  ...{ companyId: 1, channelId: 2, platforms: new Set(), boxes: new Map(), originCap: null },
+  companyId: 1,
+  channelId: 2,
+  platforms: new Set(),
+  boxes: new Map(),
+  originCap: null,
   couriers: new Map(["brt", "BRT"].map((code) => [code, { code, name: code }])),
   variants: new Map(["brt", "BRT"].map((code) => [code, variant(code)])),
 };
@@ -30,7 +34,10 @@ const prepared = (members: object = {}) => {
   return preparation;
 };
 const parcel = (weight: number, trackingNumber?: string) => ({
-  ...{ weight, length: 1, width: 1, height: 1 },
+  weight,
+  length: 1,
+  width: 1,
+  height: 1,
   ...(trackingNumber !== undefined && { trackingNumber }),
 });
 
@@ -128,20 +135,24 @@ describe("erasure", () => {
     expect(erasedRecord({ id: 1, ...record })).toEqual({ id: 1, ...kept });
     const items = [{ sku: "s", name: "n", notes: "x", custom1: "x", custom5: "x" }];
     expect(erasedRecord({ id: 1, ...record, orderItems: items })).toEqual({
-      ...{ id: 1, ...kept },
+      id: 1,
+      ...kept,
       orderItems: [{ sku: "s", name: "n" }],
     });
   });
 
   test("leaves the code of a reason, without its words", () => {
     const event = {
-      ...{ eventId: "e", trackingNumber: "T", occurredAt: "2026-11-20T10:00:00Z" },
+      eventId: "e",
+      trackingNumber: "T",
+      occurredAt: "2026-11-20T10:00:00Z",
       status: { code: "C", description: "d" },
     };
     const reason = { code: "R", description: "not to Rossi" };
     const attributes = { signature: "Rossi" };
     expect(erasedEvent({ ...event, attributes, reason })).toEqual({
-      ...{ ...event, reason: { code: "R" } },
+      ...event,
+      reason: { code: "R" },
     });
     expect(erasedEvent({ ...event, reason: { description: "words" } })).toEqual(event);
     expect(Object.keys(erasedEvent(event))).not.toContain("reason");

@@ -198,7 +198,10 @@ describe("an order is shown", () => {
 
   test("with what counts where it says nothing", () => {
     expect(shown({ items: [{ sku: "s", name: "n" }] })).toMatchObject({
-      ...{ courierId: 0, senderId: null, status: "new", isReturnable: true },
+      courierId: 0,
+      senderId: null,
+      status: "new",
+      isReturnable: true,
       monetary: { isCod: false, currency: "EUR", value: null },
       items: [{ quantity: 1, isReturnable: true, price: null, transparencyCodes: [] }],
     });
@@ -212,7 +215,8 @@ describe("an order is shown", () => {
       latestShipDate: "2026-11-03T23:30:00Z",
     };
     expect(shown({ planning }).planning).toMatchObject({
-      ...{ requestedDeliveryDate: "2026-11-05", latestShipDate: "2026-11-04" },
+      requestedDeliveryDate: "2026-11-05",
+      latestShipDate: "2026-11-04",
       latestDeliveryDate: null,
     });
   });

@@ -8,7 +8,13 @@ import { everysecWork, type Figure, type Report } from "#bench/table.ts";
 const DOCS = join(import.meta.dir, "../../docs");
 
 const figure = (row: number, work: string, ours: number): Figure => ({
-  ...{ row, work, ours, beside: null, peer: null, unit: "ms", goal: { oursMost: 10 } },
+  row,
+  work,
+  ours,
+  beside: null,
+  peer: null,
+  unit: "ms",
+  goal: { oursMost: 10 },
 });
 
 test("the page shows the published figures and none that was changed by hand", async () => {

@@ -44,7 +44,8 @@ describe("values to choose from", () => {
   test("are an enum where all are texts", () => {
     expect(publishedSchema(Type.Union(literals))).toEqual({ type: "string", enum: ["x", "y"] });
     expect(publishedSchema(Type.Union([...literals, Type.Null()]))).toEqual({
-      ...{ type: ["string", "null"], enum: ["x", "y", null] },
+      type: ["string", "null"],
+      enum: ["x", "y", null],
     });
   });
 
@@ -67,7 +68,8 @@ describe("values to choose from", () => {
 describe("a map", () => {
   test("with a longest key has keys of one character at least", () => {
     const schema = Type.Record(Type.String({ pattern: "^.{1,64}$" }), Type.String(), {
-      ...{ keyLength: 64, additionalProperties: false },
+      keyLength: 64,
+      additionalProperties: false,
     });
     expect(publishedSchema(schema)).toEqual({
       type: "object",
@@ -104,6 +106,7 @@ test("any JSON is a component that refers to itself, described where it is used"
   const $ref = "#/components/schemas/JsonValue";
   expect(publishedSchema(jsonValue(), { components })).toEqual({ $ref });
   expect(publishedSchema(jsonValue("as it was sent"), { components })).toEqual({
-    ...{ $ref, description: "as it was sent" },
+    $ref,
+    description: "as it was sent",
   });
 });

@@ -5,12 +5,20 @@ import { foldAll, initialState } from "#core/shipments/rules/fold.ts";
 import { refold, remapFacts, unmappedDeltas } from "#core/shipments/rules/refold.ts";
 
 const mapped = (status: Mapping["status"], detail = 0): Mapping => ({
-  ...{ status, detail, terminal: false },
+  status,
+  detail,
+  terminal: false,
 });
 const fact = (key: string, atMs: number, mapping: Mapping | null, members: object = {}): Fact => ({
-  ...{ key, occurredAtMs: atMs, receivedAtMs: atMs, messageIndex: 0, mapping },
+  key,
+  occurredAtMs: atMs,
+  receivedAtMs: atMs,
+  messageIndex: 0,
+  mapping,
   event: {
-    ...{ eventId: key, trackingNumber: "T", occurredAt: new Date(atMs).toISOString() },
+    eventId: key,
+    trackingNumber: "T",
+    occurredAt: new Date(atMs).toISOString(),
     status: { code: key, description: key },
   },
   ...members,
@@ -22,7 +30,10 @@ const said = (code: string, description: string, atMs: number, mapping: Mapping 
 
 describe("facts mapped again", () => {
   const entry = (status: Mapping["status"], terminal = false) => ({
-    ...{ code: "A", description: "", terminal, status },
+    code: "A",
+    description: "",
+    terminal,
+    status,
   });
   const remap = (one: Fact, known: ReturnType<typeof entry> | null, codes = ["A"]) =>
     remapFacts([one], new Set(codes), new Map(known ? [["A", known]] : []));

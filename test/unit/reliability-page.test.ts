@@ -5,11 +5,20 @@ import type { Measured } from "#test/support/measured.ts";
 
 const RUN = { startedAt: "2026-11-22T10:00:00Z", minutesAsked: 1, minutesTaken: 2, machine: "x" };
 const killed: Part = {
-  ...{ file: "test/fault/kill.test.ts", command: "bun run reliability", passed: true },
+  file: "test/fault/kill.test.ts",
+  command: "bun run reliability",
+  passed: true,
   measured: [
     {
-      ...{ section: "Kill everything", name: "all", seconds: 3, kills: 5, inputs: 1_000 },
-      ...{ lost: 1, doubled: 2, recoverySeconds: [3, 1, 2], further: { webhooks: 7 } },
+      section: "Kill everything",
+      name: "all",
+      seconds: 3,
+      kills: 5,
+      inputs: 1_000,
+      lost: 1,
+      doubled: 2,
+      recoverySeconds: [3, 1, 2],
+      further: { webhooks: 7 },
     },
     { section: "Kill everything", name: "some", seconds: 4, kills: 2 },
   ],
@@ -49,7 +58,9 @@ test("a goal that was missed is told before the figures, and a soak has a table 
   const slope = { what: "memory in MiB", median: 512.4, perMinute: -0.25 };
   const row: Measured = {
     section: "Overload",
-    ...{ name: "soak", seconds: 9, slopes: [slope] },
+    name: "soak",
+    seconds: 9,
+    slopes: [slope],
     missed: ["the p99 is 30 % longer, 20 % are allowed"],
   };
   const page = pageOf({ ...RUN, parts: [{ ...killed, measured: [row] }], notRun: [] }, {});

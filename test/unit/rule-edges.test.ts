@@ -298,20 +298,31 @@ describe("times counted by bucket", () => {
 describe("the audit log", () => {
   test("keeps no secret, wherever it stands, and of an address not what it hides", () => {
     const value = {
-      ...{ key: "k", link: "l", clientSecret: { a: 1 }, apiToken: null, name: "n", url: "no url" },
+      key: "k",
+      link: "l",
+      clientSecret: { a: 1 },
+      apiToken: null,
+      name: "n",
+      url: "no url",
       list: [{ password: "p" }, "text", null, 1],
       of: { url: "https://user:pass@a.example/x" },
       monkey: "m",
     };
     const kept = masked(value);
     expect(kept).toMatchObject({
-      ...{ key: "***", link: "***", clientSecret: "***", apiToken: null, name: "n", url: "no url" },
+      key: "***",
+      link: "***",
+      clientSecret: "***",
+      apiToken: null,
+      name: "n",
+      url: "no url",
       list: [{ password: "***" }, "text", null, 1],
       monkey: "m",
     });
     expect(JSON.stringify(kept)).not.toContain("pass@");
     expect(masked({ url: 1, address: "https://user:pass@a.example/x" })).toEqual({
-      ...{ url: 1, address: "https://user:pass@a.example/x" },
+      url: 1,
+      address: "https://user:pass@a.example/x",
     });
     expect(masked({ url: { url: "x" } })).toEqual({ url: { url: "x" } });
   });
@@ -335,7 +346,10 @@ test("prefixes of postal codes are told in their order, each once", () => {
 test("the sample of a test event is that of the documents, and its dates agree", () => {
   const { id, channelId, statusDetail, isReturn, monetary, statusDate } = SAMPLE_SHIPMENT;
   expect({ id, channelId, statusDetail, isReturn }).toEqual({
-    ...{ id: 1, channelId: 1, statusDetail: 0, isReturn: false },
+    id: 1,
+    channelId: 1,
+    statusDetail: 0,
+    isReturn: false,
   });
   expect(monetary).toEqual({ totalValue: 49.9, codAmount: null, shippingCost: 5, currency: "EUR" });
   expect(

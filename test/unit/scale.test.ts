@@ -78,9 +78,18 @@ describe("masters hold whole partitions", () => {
 
   test("at 10,000 events/s masters of 64 GB would be 32 if they were used to the last byte, `{e}` and `{k}` together and `{t}` alone, and are 48 with room on each", () => {
     const example = {
-      ...{ eventIdBytes: 9, eventIdDays: 230, shipmentBytes: 2_160, referenceBytes: 22 },
-      ...{ logBytes: 780, backlogMinutes: 10, peakOverMean: 3, eventsPerShipment: 8 },
-      ...{ daysUnderWay: 4, archiveAfterDays: 1, referencesPerShipment: 2, archiveMonths: 12 },
+      eventIdBytes: 9,
+      eventIdDays: 230,
+      shipmentBytes: 2_160,
+      referenceBytes: 22,
+      logBytes: 780,
+      backlogMinutes: 10,
+      peakOverMean: 3,
+      eventsPerShipment: 8,
+      daysUnderWay: 4,
+      archiveAfterDays: 1,
+      referencesPerShipment: 2,
+      archiveMonths: 12,
     };
     const full = { ...free, ...example, masterGb: 64 / MASTER_MEMORY_SHARE };
     const none = { ...full, webhooksPerEvent: 0, readsPerEvent: 0, masterForArchiving: 0 };

@@ -118,8 +118,14 @@ describe("half of a surrogate pair", () => {
 
   test("is found in every text and key, wherever it stands", () => {
     const value = {
-      ...{ a: HALF, b: ["x", HALF], c: { d: `x${HALF}`, e: [{ f: HALF }] } },
-      ...{ [`g${HALF}`]: "x", h: null, i: 1, j: false, k: PACKAGE },
+      a: HALF,
+      b: ["x", HALF],
+      c: { d: `x${HALF}`, e: [{ f: HALF }] },
+      [`g${HALF}`]: "x",
+      h: null,
+      i: 1,
+      j: false,
+      k: PACKAGE,
     };
     expect(paths(value)).toEqual(["a", "b[1]", "c.d", "c.e[0].f", "g\ufffd"]);
     expect(paths([null, HALF])).toEqual(["[1]"]);

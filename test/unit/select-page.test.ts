@@ -105,7 +105,10 @@ test.each(spreads)("%s: every page agrees with a plain filter and sort", (_name,
   fc.assert(
     fc.property(asked, ({ by, descending, offset, limit, statuses, upd, ship, isExact }) => {
       const filter: Filter = {
-        ...{ ...ALL, statuses, upd: { ...ANY, least: upd }, exact: isExact ? bits : null },
+        ...ALL,
+        statuses,
+        upd: { ...ANY, least: upd },
+        exact: isExact ? bits : null,
         ship: ship ? { least: Math.min(...ship), most: Math.max(...ship) } : ANY,
       };
       const expected = naive(rows, filter, by, descending);

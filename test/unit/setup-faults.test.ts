@@ -141,7 +141,9 @@ describe("what may be in a file once", () => {
 
   test("an OAuth client id", () => {
     const courier = (code: string, clientId: string) => ({
-      ...{ code, tokens: [code], oauth: { clientId, clientSecret: "longer than 8" } },
+      code,
+      tokens: [code],
+      oauth: { clientId, clientSecret: "longer than 8" },
     });
     const none = ["C", "D"].map((code) => ({ code, tokens: [code], oauth: null }));
     expect(faultsOf({ couriers: [courier("A", "a"), courier("B", "b"), ...none] })).toEqual([]);

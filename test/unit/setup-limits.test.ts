@@ -12,13 +12,18 @@ const channel = (members: object) => company({ channels: [{ code: "d", ...member
 const owned = (members: object) => channel({ couriers: [{ code: "A", ...members }] });
 const key = (text: string) => channel({ apiKeys: [{ code: "k", key: text }] });
 const template = (members: object) => ({
-  ...{ event: "shipped", language: "it", subject: "s", body: "b" },
+  event: "shipped",
+  language: "it",
+  subject: "s",
+  body: "b",
   ...members,
 });
 const mailed = (members: object) => channel({ emails: { templates: [template(members)] } });
 const box = (members: object) => ({ code: "S", length: 0.5, width: 0.5, height: 0.5, ...members });
 const webhook = (members: object) => ({
-  ...{ code: "w", url: "https://m.example/", alertEmail: "o@m.test" },
+  code: "w",
+  url: "https://m.example/",
+  alertEmail: "o@m.test",
   ...members,
 });
 

@@ -3,11 +3,19 @@ import { followSilentEndpoints, mostSilent } from "#processors/webhooks/silent-e
 
 const VAIN_MS = 1_000;
 const of = {
-  ...{ partition: 3, endpointId: "ep", deliveryId: "dlv", lease: "1" },
-  ...{ failing: false, silent: false, companyId: 1, most: 256 },
+  partition: 3,
+  endpointId: "ep",
+  deliveryId: "dlv",
+  lease: "1",
+  failing: false,
+  silent: false,
+  companyId: 1,
+  most: 256,
 };
 const inVain = (beganAtMs: number, endedAtMs: number) => ({
-  ...{ beganAtMs, endedAtMs, isAnswered: false },
+  beganAtMs,
+  endedAtMs,
+  isAnswered: false,
 });
 const answer = (endedAtMs: number) => ({ beganAtMs: 0, endedAtMs, isAnswered: true });
 

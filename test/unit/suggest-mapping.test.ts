@@ -11,11 +11,14 @@ const known = (
   status: Status,
   detail = 0,
 ): KnownText => ({
-  ...{ pair: pair(status, detail), text },
+  pair: pair(status, detail),
+  text,
   of: { courier, name: `Carrier ${courier}`, code },
 });
 const own = (text: string, status: Status, detail = 0): KnownText => ({
-  ...{ pair: pair(status, detail), text, of: null },
+  pair: pair(status, detail),
+  text,
+  of: null,
 });
 
 const KNOWN = [

@@ -4,12 +4,20 @@ import { rememberTargets, TARGETS_KEPT } from "#processors/webhooks/targets.ts";
 test("a URL is read into where its requests go", () => {
   const targetOf = rememberTargets();
   expect(targetOf("https://shop.example.:8443/hook?key=1")).toEqual({
-    ...{ protocol: "https:", host: "shop.example", authority: "shop.example.:8443", port: 8443 },
-    ...{ servername: "shop.example", path: "/hook?key=1" },
+    protocol: "https:",
+    host: "shop.example",
+    authority: "shop.example.:8443",
+    port: 8443,
+    servername: "shop.example",
+    path: "/hook?key=1",
   });
   expect(targetOf("https://[2001:db8::1]/")).toEqual({
-    ...{ protocol: "https:", host: "2001:db8::1", authority: "[2001:db8::1]", port: 443 },
-    ...{ servername: "", path: "/" },
+    protocol: "https:",
+    host: "2001:db8::1",
+    authority: "[2001:db8::1]",
+    port: 443,
+    servername: "",
+    path: "/",
   });
   expect(() => targetOf("no url")).toThrow();
 });

@@ -3,7 +3,8 @@ import { defineConfig } from "vitepress";
 import { anchorOf } from "./pages.ts";
 
 const page = (text: string, link: string, items?: { text: string; link: string }[]) => ({
-  ...{ text, link },
+  text,
+  link,
   ...(items && { collapsed: true, items }),
 });
 

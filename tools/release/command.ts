@@ -17,8 +17,11 @@ export function attempt(command: readonly string[], cwd: string): Promise<string
 async function finish(command: readonly string[], cwd: string): Promise<string> {
   // In a process group of its own: a signal must also end what it has started, which would hold its output open.
   const child = Bun.spawn([...command], {
-    ...{ cwd, detached: true },
-    ...{ stdin: "ignore", stdout: "pipe", stderr: "pipe" },
+    cwd,
+    detached: true,
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
   });
   running.add(child);
   const [text, errors, status] = await Promise.all([

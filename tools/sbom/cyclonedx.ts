@@ -30,14 +30,20 @@ export function cycloneDx(lock: LockFile, paths?: readonly string[]) {
     const licence = licences.get(`${name}@${version}`) ?? "";
     const purl = `pkg:npm/${name.replace("@", "%40")}@${version}`;
     components.set(purl, {
-      ...{ type: "library", "bom-ref": purl, name, version, purl },
+      type: "library",
+      "bom-ref": purl,
+      name,
+      version,
+      purl,
       licenses: [licenceOf(licence)],
       ...(integrity !== undefined && { hashes: [hashOf(integrity)] }),
     });
   }
   const application = { type: "application", name: lock.name, version: lock.version };
   return {
-    ...{ bomFormat: "CycloneDX", specVersion: "1.5", version: 1 },
+    bomFormat: "CycloneDX",
+    specVersion: "1.5",
+    version: 1,
     metadata: { component: { ...application, "bom-ref": `${lock.name}@${lock.version}` } },
     components: [...components.values()],
   };

@@ -106,8 +106,16 @@ export function inviteAccount(
       const isOpen = id === FIRST_ACCOUNT_ID && known !== null && nowMs < known.linkUntilMs;
       if (isOpen || (known && known.passwordHash !== "")) throw accountExists();
       const fresh: AccountEntity = {
-        ...{ ...wanted, id, email, active: true, passwordHash: "" },
-        ...{ totpSecret: "", totpActive: false, epoch: 0, linkHash: "", linkUntilMs: 0 },
+        ...wanted,
+        id,
+        email,
+        active: true,
+        passwordHash: "",
+        totpSecret: "",
+        totpActive: false,
+        epoch: 0,
+        linkHash: "",
+        linkUntilMs: 0,
         createdAtMs: nowMs,
       };
       const { account, token } = withLink(fresh, nowMs + INVITATION_MS);
@@ -193,8 +201,14 @@ export function acceptLink(
     if (holder && holder.id !== account.id) throw accountExists();
     const id = account.email === "" ? newId(address) : account.id;
     const accepted: AccountEntity = {
-      ...{ ...account, id, email: address, name: name ?? account.name, passwordHash },
-      ...{ epoch: account.epoch + 1, linkHash: "", linkUntilMs: 0 },
+      ...account,
+      id,
+      email: address,
+      name: name ?? account.name,
+      passwordHash,
+      epoch: account.epoch + 1,
+      linkHash: "",
+      linkUntilMs: 0,
     };
     await save(redis, accepted);
     if (id !== account.id) await remove(redis, account);

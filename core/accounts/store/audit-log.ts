@@ -164,8 +164,14 @@ export function auditEntryOf(
   const { before = "null", after = "null" } = fields;
   const { ms, sequence } = auditPlace(id);
   return {
-    ...{ id: `${ms}-${sequence + offset}`, tenant, atMs: Number(at), actor, action, target },
-    ...{ before: JSON.parse(before), after: JSON.parse(after) },
+    id: `${ms}-${sequence + offset}`,
+    tenant,
+    atMs: Number(at),
+    actor,
+    action,
+    target,
+    before: JSON.parse(before),
+    after: JSON.parse(after),
   };
 }
 

@@ -241,9 +241,20 @@ function testCouriers(details: ReadonlyMap<number, SetupStatusDetail>): Courier[
   return TEST_COURIERS.map((code): Courier => {
     const mode = code === TEST_COURIER ? ("sync" as const) : ("deferred" as const);
     return {
-      ...{ number: 0, code, name: "Test courier", environment: "test", acceptingEvents: false },
-      ...{ tokenHashes: [], signingSecrets: [], signatureRequired: false, allowedIps: [] },
-      ...{ perSecond: 1, burst: 1, catalogue, oauth: null, mtls: null },
+      number: 0,
+      code,
+      name: "Test courier",
+      environment: "test",
+      acceptingEvents: false,
+      tokenHashes: [],
+      signingSecrets: [],
+      signatureRequired: false,
+      allowedIps: [],
+      perSecond: 1,
+      burst: 1,
+      catalogue,
+      oauth: null,
+      mtls: null,
       stockRelease: { mode, date: "optional", url: null },
     };
   });

@@ -140,7 +140,8 @@ export const Envelope = Type.Object({
   sentAt: dateTime,
   courier: text(64),
   events: Type.Array(Type.Unknown({ publishedAs: CourierEvent }), {
-    ...{ minItems: 1, maxItems: EVENTS_PER_MESSAGE },
+    minItems: 1,
+    maxItems: EVENTS_PER_MESSAGE,
   }),
 });
 export type Envelope = Static<typeof Envelope>;

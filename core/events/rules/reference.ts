@@ -49,7 +49,9 @@ const IS_PLAIN_FORM = /^[!-~](?:[ -~]*[!-~])?$/;
 /** Schema of a reference in a request or an event; a fault of it is TOO_SHORT, TOO_LONG or BAD_FORMAT. */
 export const referenceText = (maxLength: number) =>
   Type.String({
-    ...{ minLength: 1, maxLength, pattern: REFERENCE_PATTERN },
+    minLength: 1,
+    maxLength,
+    pattern: REFERENCE_PATTERN,
     description:
       "text with a visible character and without control characters; blanks around it do not count",
   });
@@ -57,7 +59,9 @@ export const referenceText = (maxLength: number) =>
 /** Schema of a tracking number. */
 export const trackingNumberText = (maxLength: number) =>
   Type.String({
-    ...{ minLength: 1, maxLength, pattern: REFERENCE_PATTERN },
+    minLength: 1,
+    maxLength,
+    pattern: REFERENCE_PATTERN,
     description:
       "text with a visible character and without control characters; blanks and the case of ASCII letters do not count",
   });

@@ -53,7 +53,9 @@ export async function planSlots(
   const hasTimes = loads.every(({ cpuMicroseconds }) => cpuMicroseconds !== null);
   const weights = weigh(
     loads.map(({ tag, bytes, calls, cpuMicroseconds }) => ({
-      ...{ tag, bytes, calls: hasTimes ? (cpuMicroseconds ?? 0) : calls },
+      tag,
+      bytes,
+      calls: hasTimes ? (cpuMicroseconds ?? 0) : calls,
     })),
   );
   const placed = loads.map((load) => {
@@ -75,7 +77,8 @@ export async function planSlots(
   const targets = new Map(moves.map(({ tag, to }) => [tag, to]));
   const ours = new Set(slots.values());
   return {
-    ...{ masters, emptied },
+    masters,
+    emptied,
     partitions: placed.map((one) => ({ ...one, to: targets.get(one.tag) ?? one.from })),
     plainMoves: plainMoves(emptied, keptIds, ours),
   };
@@ -92,7 +95,8 @@ function plainMoves(
     const own = all.filter((slot) => hasSlot(node, slot) && !ours.has(slot));
     const perMaster = Math.ceil(own.length / kept.length);
     return own.map((slot, at) => ({
-      ...{ slot, from: node.id },
+      slot,
+      from: node.id,
       to: kept[Math.floor(at / perMaster)] ?? "",
     }));
   });

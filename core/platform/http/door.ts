@@ -46,7 +46,8 @@ export class PortRefused extends Error {
 /** What `/healthz` answers: who asks a port that is in use recognizes another Waybill by `service`. */
 export const ALIVE = {
   ...({ status: "ok", service: "waybill" } as const),
-  ...{ version: VERSION, commit: COMMIT },
+  version: VERSION,
+  commit: COMMIT,
 };
 const RETRY_SECONDS = "1";
 
@@ -64,7 +65,9 @@ export function bindDoor(terms: DoorTerms): Door {
       reusePort: false,
       development: false,
       hostname: host,
-      ...{ port, maxRequestBodySize, idleTimeout },
+      port,
+      maxRequestBodySize,
+      idleTimeout,
       fetch: answer,
       // A target that is no URL.
       error: () => new Response(null, { status: 400 }),

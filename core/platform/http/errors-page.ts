@@ -47,7 +47,10 @@ export function errorRoutes(page: ErrorsPage) {
   const text = htmlOf(page, path);
   const list = JSON.stringify({
     errors: errorsOf(page.api).map(({ status, code, meaning, remedy }) => ({
-      ...{ status, code, meaning, remedy },
+      status,
+      code,
+      meaning,
+      remedy,
     })),
     ...Object.fromEntries(
       page.lists.map(({ name, codes }) => [

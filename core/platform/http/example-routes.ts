@@ -17,8 +17,10 @@ export function exampleRoutes(
   headers: Readonly<Record<string, string>> = {},
 ) {
   const all = {
-    ...{ "content-type": "text/plain; charset=utf-8", "x-content-type-options": "nosniff" },
-    ...{ ...PUBLIC_CACHE, ...headers },
+    "content-type": "text/plain; charset=utf-8",
+    "x-content-type-options": "nosniff",
+    ...PUBLIC_CACHE,
+    ...headers,
   };
   const textOf = (file: string) => {
     const text = readFileSync(ownFile(`client/examples/${file}`), "utf8");

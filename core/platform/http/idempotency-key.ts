@@ -13,7 +13,9 @@ const KEY_PATTERN = new RegExp(KEY_FORM);
 const RETRY_AFTER_SECONDS = "1";
 
 export const KEY_PARAMETER: Parameter = {
-  ...{ name: "Idempotency-Key", in: "header", required: false },
+  name: "Idempotency-Key",
+  in: "header",
+  required: false,
   description:
     "Up to 255 visible ASCII characters, such as a UUID. For 24 hours the same request under the same key is carried out once and answered the same, with `Idempotency-Replayed: true`; another request under it is 409.",
   schema: Type.String({ pattern: KEY_FORM }),

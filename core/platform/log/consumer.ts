@@ -65,7 +65,7 @@ const EMPTY_WAIT_MS = 30_000;
 const STUCK_MS = 60_000;
 
 export function startConsumer(options: ConsumerOptions): Consumer {
-  const { redis, log, source, group, handler, batch, lingerMs = 0, gatherMs = 0 } = options;
+  const { redis, log, source, group, lingerMs = 0, gatherMs = 0 } = options;
   const { keys } = LOGS[source];
   const consumer = randomUUID();
   const outage = followOutage(log, group);
@@ -82,13 +82,13 @@ export function startConsumer(options: ConsumerOptions): Consumer {
   const behind = followBehind({ redis, outage, catchUp, onBack: waker.wake });
   const onFailed = (key: string, error: unknown) => behind.add(key, error, stepBegunAtMs);
   const reader = openLogReader({
-    ...{ redis, source, group, consumer, batch, lingers: lingerMs > 0 },
-    ...{ isBehind: behind.has, onFailed },
+    ...options,
+    consumer,
+    lingers: lingerMs > 0,
+    isBehind: behind.has,
+    onFailed,
   });
-  const worker = openEntryWorker({
-    ...{ redis, log, source, group, handler, batch },
-    ...{ outage, isStopping: () => stopping, onStep },
-  });
+  const worker = openEntryWorker({ ...options, outage, isStopping: () => stopping, onStep });
 
   /** What is left of the entries stays pending. */
   async function process(entries: readonly LogEntry[]): Promise<void> {

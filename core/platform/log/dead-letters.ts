@@ -87,7 +87,9 @@ function letterOf(
   const { log = "", group = "", id = "", reason = "", entry = "{}" } = message;
   return {
     id: `${name}-${streamId}`,
-    ...{ log, group, reason },
+    log,
+    group,
+    reason,
     entryId: id,
     fields: JSON.parse(entry),
     parkedAtMs: Number.parseInt(streamId, 10),

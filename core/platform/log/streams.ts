@@ -79,7 +79,8 @@ export async function readLags(redis: Redis, missing?: Missing): Promise<Lag[]> 
       const behind = positions.flatMap((one) => one[at] ?? []);
       const oldestMs = Math.min(...behind.map((one) => one.oldestMs ?? Number.POSITIVE_INFINITY));
       lags.push({
-        ...{ log, group },
+        log,
+        group,
         entries: behind.reduce((sum, { open }) => sum + open, 0),
         seconds: Math.max(0, (Date.now() - oldestMs) / 1000),
       });

@@ -55,7 +55,9 @@ function callOf(operation: SampleOf): Call {
     .map(({ name }) => `${name}=${values.get(name)}`);
   const isEmpty = body === undefined || body.example === undefined;
   return {
-    ...{ method: method.toUpperCase(), isPublic, answer: answerOf(answers) },
+    method: method.toUpperCase(),
+    isPublic,
+    answer: answerOf(answers),
     target: path.replaceAll(/\{(\w+)\}/g, (_, name) => values.get(name) ?? "") + queryText(query),
     mediaType: isEmpty ? null : (body.mediaType ?? "application/json"),
     body: isEmpty ? undefined : body.example,

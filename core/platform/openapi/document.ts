@@ -216,8 +216,12 @@ function operationObject(route: DescribedRoute, api: Api, components: Components
       ...errorObjects(route, api, components),
     },
     "x-codeSamples": codeSamples({
-      ...{ method: route.method, path: route.path, isPublic: access === "public" },
-      ...{ parameters, body, answers },
+      method: route.method,
+      path: route.path,
+      isPublic: access === "public",
+      parameters,
+      body,
+      answers,
     }),
   };
 }

@@ -53,7 +53,9 @@ export function elysiaOperation(route: Route): Operation | null {
     ],
     ...(body && {
       body: {
-        ...{ mediaType: body[0], ...body[1], optional: !requestBody?.required },
+        mediaType: body[0],
+        ...body[1],
+        optional: !requestBody?.required,
         ...(limitBytes !== undefined && { limitBytes }),
       },
     }),
@@ -101,7 +103,10 @@ function answersOfDetail(responses: Readonly<Record<number, DetailAnswer>>) {
 
 function pathParameters(path: string): Parameter[] {
   return [...path.matchAll(/:(\w+)/g)].map(([, name = ""]) => ({
-    ...{ name, in: "path", required: true, schema: Type.String() },
+    name,
+    in: "path",
+    required: true,
+    schema: Type.String(),
   }));
 }
 
@@ -112,7 +117,10 @@ function queryParameters(schema: TSchema | undefined): Parameter[] {
     const { description, deprecated } = member;
     const [example] = (member["examples"] ?? []) as readonly unknown[];
     return {
-      ...{ name, in: "query", required: required.includes(name), schema: member },
+      name,
+      in: "query",
+      required: required.includes(name),
+      schema: member,
       ...(description !== undefined && { description }),
       ...(deprecated === true && { deprecated }),
       ...(example !== undefined && { example, inSample: true }),

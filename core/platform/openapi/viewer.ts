@@ -40,8 +40,10 @@ export function viewerRoutes(viewer: Viewer) {
   const javascript = { ...common, "content-type": "text/javascript; charset=utf-8" };
   const css = { ...common, "content-type": "text/css; charset=utf-8" };
   const html = {
-    ...{ ...common, "content-type": "text/html; charset=utf-8" },
-    ...{ "content-security-policy": POLICY, "referrer-policy": "no-referrer" },
+    ...common,
+    "content-type": "text/html; charset=utf-8",
+    "content-security-policy": POLICY,
+    "referrer-policy": "no-referrer",
   };
   return publicRoutes(`viewer ${path}`)
     .get(path, ({ request }) => page(request, html))

@@ -12,6 +12,8 @@ const NAME_PATTERN = `^(?=[${WHITE_SPACE}]*[^${WHITE_SPACE}])(?:(?!${FORMAT_PAIR
 
 export const nameText = (maxLength: number) =>
   Type.String({
-    ...{ minLength: 1, maxLength, pattern: NAME_PATTERN },
+    minLength: 1,
+    maxLength,
+    pattern: NAME_PATTERN,
     description: `1 to ${maxLength} characters, one of them visible, without control and format characters`,
   });

@@ -93,7 +93,9 @@ function ordered(blocks: readonly Block[], filter: Filter, { by, descending }: S
   const shift = by === "ship" ? DAY_SHIFT : 0;
   const hitOf = ({ id, score }: Hit) => ({ id, score: score - shift });
   return {
-    ...{ counted, total, hitOf },
+    counted,
+    total,
+    hitOf,
     between(from, end) {
       const to = Math.min(total, end);
       if (from >= to) return [];

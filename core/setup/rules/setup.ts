@@ -92,7 +92,8 @@ const fingerprint = Type.String({
 });
 /** A distinguished name such as `CN=push.gls.example,O=GLS,C=IT`; the order of its parts does not count. */
 const subject = Type.String({
-  ...{ maxLength: 500, pattern: "[^=]=." },
+  maxLength: 500,
+  pattern: "[^=]=.",
   description: "a distinguished name such as CN=push.gls.example,O=GLS,C=IT",
 });
 /** More than one during a change of certificates. */

@@ -38,7 +38,13 @@ export function createSetupWriter(
 ): SetupWriter {
   let kept = 0;
   const writer: SetupWriter = {
-    ...{ redis, vault, stored, nowMs, generated: [], remaps: [], written: 0 },
+    redis,
+    vault,
+    stored,
+    nowMs,
+    generated: [],
+    remaps: [],
+    written: 0,
     async save(kind, id, before, after) {
       if (before && sameFields(before, after)) return;
       await keep(writer.generated.slice(kept));

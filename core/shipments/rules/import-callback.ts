@@ -25,12 +25,18 @@ export type ImportCallbackView = Static<typeof ImportCallbackView>;
 type ImportCallbackStatus = "pending" | "delivered" | "failed" | "refused";
 
 export const PENDING_CALLBACK: ImportCallbackView = {
-  ...{ status: "pending", httpStatus: null, error: null, sentAt: null },
+  status: "pending",
+  httpStatus: null,
+  error: null,
+  sentAt: null,
 };
 
 /** Of a job that ends while the channel has as many callbacks waiting as it may. */
 export const UNSENT_CALLBACK: ImportCallbackView = {
-  ...{ status: "failed", httpStatus: null, error: "too many callbacks are waiting", sentAt: null },
+  status: "failed",
+  httpStatus: null,
+  error: "too many callbacks are waiting",
+  sentAt: null,
 };
 
 export function callbackOutcome(answer: Answer, sentAtMs: number): ImportCallbackView {

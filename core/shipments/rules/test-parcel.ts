@@ -41,7 +41,10 @@ const TERMINAL: ReadonlySet<string> = new Set<Word>(["LOST", "DELIVERED", "RETUR
 /** @param heldDetail a status detail that means held in depot; 0 = there is none */
 export function testCatalogue(heldDetail: number): CatalogueEntry[] {
   return Object.entries(WORDS).map(([code, [status, description]]) => ({
-    ...{ code, description, status, terminal: TERMINAL.has(code) },
+    code,
+    description,
+    status,
+    terminal: TERMINAL.has(code),
     ...(code === "HELD" && { statusDetail: heldDetail }),
   }));
 }

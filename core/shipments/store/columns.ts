@@ -97,10 +97,17 @@ export function encodeRow({ id, updated, shipped, status }: ColumnRow): Buffer {
 
 export function emptyBlock(channelId: number, first: number, capacity = LEAST_CAPACITY): Block {
   return {
-    ...{ channelId, first, rows: 0, ids: new Float64Array(capacity) },
-    ...{ updated: new Uint32Array(capacity), shipped: new Uint32Array(capacity) },
-    ...{ statuses: new Uint8Array(capacity), counts: new Uint32Array(GONE + 1) },
-    ...{ updatedBounds: NO_BOUNDS, shippedBounds: NO_BOUNDS, isLoose: true },
+    channelId,
+    first,
+    rows: 0,
+    ids: new Float64Array(capacity),
+    updated: new Uint32Array(capacity),
+    shipped: new Uint32Array(capacity),
+    statuses: new Uint8Array(capacity),
+    counts: new Uint32Array(GONE + 1),
+    updatedBounds: NO_BOUNDS,
+    shippedBounds: NO_BOUNDS,
+    isLoose: true,
   };
 }
 

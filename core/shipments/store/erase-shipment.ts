@@ -42,7 +42,11 @@ export async function eraseShipment(redis: Redis, id: number): Promise<ErasedShi
     const commit = {
       from: { ...from, meta },
       state: refold(from.state, facts, base).state,
-      ...{ facts, replaced: history, record: erased, changes: [], stamp: false },
+      facts,
+      replaced: history,
+      record: erased,
+      changes: [],
+      stamp: false,
       ...(base && { base }),
     };
     const [outcome] = await commitShipments(redis, [commit], 0);

@@ -383,7 +383,12 @@ export function recordOf(parsed: unknown, meta: ShipmentMeta): Omit<ShipmentReco
 function derivedFromMeta(meta: ShipmentMeta) {
   const { companyId, channelId, courier, trackingNumber, shipDate, orderReference } = meta;
   return {
-    ...{ companyId, channelId, courier, trackingNumber, shipDate, orderReference },
+    companyId,
+    channelId,
+    courier,
+    trackingNumber,
+    shipDate,
+    orderReference,
     isRealTrackingNumber: !meta.isPlaceholder,
   };
 }

@@ -42,7 +42,11 @@ export function afterAnswer(
   const lowest = isNewMinute || trend.lowest === null ? mean : Math.min(trend.lowest, mean);
   const usual = Math.min(lowest, lowestBefore ?? lowest);
   const next = {
-    ...{ count: 0, sumMs: 0, windowFromMs: nowMs, lowest, lowestBefore },
+    count: 0,
+    sumMs: 0,
+    windowFromMs: nowMs,
+    lowest,
+    lowestBefore,
     minuteFromMs: isNewMinute ? nowMs : trend.minuteFromMs,
   };
   return { trend: next, isSlower: mean > Math.max(FACTOR * usual, usual + SLACK_MS) };

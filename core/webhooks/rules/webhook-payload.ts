@@ -52,8 +52,12 @@ function webhookShipment({ consignee, ...rest }: ShipmentSummary, includeConsign
 function eventOf({ occurredAtMs, courierStatus, place, status, detail }: FrozenFact) {
   return {
     date: romeDateTime(occurredAtMs),
-    ...{ courierStatus, place, status: null, statusCode: status },
-    ...{ statusDetail: null, statusDetailId: detail },
+    courierStatus,
+    place,
+    status: null,
+    statusCode: status,
+    statusDetail: null,
+    statusDetailId: detail,
   };
 }
 

@@ -30,8 +30,17 @@ export function decodeAttempts({ fields }: Pick<LogItem, "fields">): AttemptRow[
       JSON.parse(line);
     const [atMs, httpStatus, error, latencyMs, outcome] = rest;
     return {
-      ...{ deliveryId, endpointId, channelId, eventId, generation, attempt },
-      ...{ atMs, httpStatus, error, latencyMs, outcome },
+      deliveryId,
+      endpointId,
+      channelId,
+      eventId,
+      generation,
+      attempt,
+      atMs,
+      httpStatus,
+      error,
+      latencyMs,
+      outcome,
     };
   });
 }

@@ -30,7 +30,8 @@ export interface ShipmentMoment extends ShipmentWithHistory {
 /** What is shown of an archived shipment; its webhook decisions were over before. */
 export function momentOf({ whole, facts }: ArchivedShipment): ShipmentMoment {
   return {
-    ...{ shipment: facts.shipment, facts: facts.facts },
+    shipment: facts.shipment,
+    facts: facts.facts,
     messages: () => whole.messages.map(shownMessage),
     decisions: () => [],
   };

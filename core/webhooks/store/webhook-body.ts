@@ -24,7 +24,10 @@ export function deliveryBody(
   withConsignee: boolean,
 ): string {
   const event: Omit<WebhookEvent, "fact"> = {
-    ...{ id: eventId, type: "shipment.updated", createdAtMs, trigger },
+    id: eventId,
+    type: "shipment.updated",
+    createdAtMs,
+    trigger,
   };
   return webhookText(event, textOf(shipment, configuration, withConsignee), eventTextOf(fact));
 }

@@ -36,7 +36,10 @@ export function accountView(account: AccountEntity): AccountView {
   const { id, email, name, kind, role, companyCode, courierCode, active, passwordHash } = account;
   const isInvited = passwordHash === "";
   return {
-    ...{ id, name, kind: kind as AccountKind, role: role as Role },
+    id,
+    name,
+    kind: kind as AccountKind,
+    role: role as Role,
     email: email || null,
     companyCode: companyCode || null,
     courierCode: courierCode || null,

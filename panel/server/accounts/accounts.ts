@@ -102,7 +102,10 @@ export function accountRoutes(runtime: Runtime, mailer: Mailer) {
             "CONFIGURATION_BUSY",
           ),
           requestBody: jsonBody(InvitationInput, {
-            ...{ email: "new@example.com", name: "Maria Bianchi", kind: "company", role: "member" },
+            email: "new@example.com",
+            name: "Maria Bianchi",
+            kind: "company",
+            role: "member",
             companyCode: "acme",
           }),
         },
@@ -202,7 +205,8 @@ function patched(
     refuseFaults([{ path: "role", code: "NOT_ALLOWED", message }]);
   }
   return {
-    ...{ role, active },
+    role,
+    active,
     // A session from before must not come back when the account is enabled.
     ...(!active && account.active && { epoch: account.epoch + 1 }),
     ...(totp === false && { totpSecret: "", totpActive: false }),

@@ -35,8 +35,11 @@ export function auditRoute(runtime: Runtime, insights: Insights | undefined) {
       if (after !== null && !AUDIT_CURSOR.test(after)) throw wrongCursor();
       const { tenant = "", actor = "", target = "", from = "", to = "" } = query;
       const { items, nextCursor, isPartial } = await readAudit(runtime.redis, insights, {
-        ...{ tenant: tenant || null, actor: actor || null, target: target || null },
-        ...{ cursor: after, limit },
+        tenant: tenant || null,
+        actor: actor || null,
+        target: target || null,
+        cursor: after,
+        limit,
         fromMs: from === "" ? 0 : instantOfQuery("from", from, false),
         toMs: to === "" ? Number.MAX_SAFE_INTEGER : instantOfQuery("to", to, true),
       });

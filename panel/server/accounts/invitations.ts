@@ -148,10 +148,13 @@ async function accept(
   const acceptance = { passwordHash, name, email };
   const accepted = await acceptLink(redis, token, acceptance, live.now());
   await writeAudit(redis, {
-    ...{ tenant: tenantOf(accepted), atMs: live.now(), actor: accepted.email },
+    tenant: tenantOf(accepted),
+    atMs: live.now(),
+    actor: accepted.email,
     action: "POST /invitations/:token",
     target: `/accounts/${accepted.id}`,
-    ...{ before: accountView(account), after: accountView(accepted) },
+    before: accountView(account),
+    after: accountView(accepted),
   });
   return logInAccount(runtime, accepted);
 }

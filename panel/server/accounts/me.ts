@@ -243,7 +243,11 @@ function viewOf({
   capabilities,
 }: Caller): Static<typeof Me> {
   return {
-    ...{ kind, role, companyCode, courierCode, capabilities: [...capabilities] },
+    kind,
+    role,
+    companyCode,
+    courierCode,
+    capabilities: [...capabilities],
     name: account?.name ?? "PANEL_TOKEN",
     email: account?.email ?? null,
     totp: account?.totpActive ?? false,

@@ -47,7 +47,10 @@ export const LaneView = Type.Object({
   efficiency: Type.Union(
     [
       Type.Object({
-        ...{ index: score, speed: score, consistency: score, reliability: score },
+        index: score,
+        speed: score,
+        consistency: score,
+        reliability: score,
         basis: Type.Union([Type.Literal("transit"), Type.Literal("lead")]),
       }),
       Type.Null(),

@@ -19,7 +19,10 @@ const { name, language, trackingPage, addressCheck } = SetupChannel.properties;
 
 export const ChannelPatch = Type.Object(
   {
-    ...{ name, language, trackingPage, addressCheck },
+    name,
+    language,
+    trackingPage,
+    addressCheck,
     webhookV1: Type.Optional(
       Type.Union([SetupWebhookV1, Type.Null()], {
         description: "null = none. It is silent while the channel has an endpoint",
@@ -75,8 +78,10 @@ function changeOf({ webhookV1, ...change }: ChannelPatch): ChannelChange {
 function ownOf(entity: ChannelEntity): Static<typeof ChannelOwn> {
   const { webhookV1, ...others } = entity;
   return {
-    ...{ name: others.name, language: others.language },
-    ...{ trackingPage: others.trackingPage, addressCheck: others.addressCheck },
+    name: others.name,
+    language: others.language,
+    trackingPage: others.trackingPage,
+    addressCheck: others.addressCheck,
     webhookV1: webhookV1 ? JSON.parse(webhookV1) : null,
   };
 }

@@ -41,7 +41,8 @@ export interface IssuedApiKey extends KeyRights {
 }
 
 const LIVE_KEY_OF_SHADOW: Fault = {
-  ...{ path: "mode", code: "NOT_ALLOWED" },
+  path: "mode",
+  code: "NOT_ALLOWED",
   message: "A channel of test mode has test keys only.",
 };
 /** Keys of a channel, revoked ones included. */
@@ -72,8 +73,14 @@ export async function issueApiKey(
     const key = newToken(mode === "test" ? "key_test_" : "key_");
     const { companyWideRead, scopes } = wanted;
     await saveEntity(redis, "apiKey", String(id), {
-      ...{ id, channelId: channel.id, code, hash: hashToken(key), active: true, companyWideRead },
-      ...{ scopes: JSON.stringify(scopes), revokedHash: "" },
+      id,
+      channelId: channel.id,
+      code,
+      hash: hashToken(key),
+      active: true,
+      companyWideRead,
+      scopes: JSON.stringify(scopes),
+      revokedHash: "",
     });
     await bumpVersion(redis);
     return { id, code, mode, key, companyWideRead, scopes };

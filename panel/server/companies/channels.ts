@@ -194,7 +194,9 @@ function channelsOf(configuration: Configuration, caller: Caller): Static<typeof
     isTheirs(caller, { companyCode: companyOf(channel), courierCode: null }),
   );
   return shown.map((channel) => ({
-    ...{ code: channel.code, name: channel.name, active: channel.active },
+    code: channel.code,
+    name: channel.name,
+    active: channel.active,
     company: companyOf(channel),
     apiKeys: (keysOf.get(channel.id) ?? []).map((key) => keyView(key, channel)),
   }));

@@ -144,7 +144,11 @@ function companyView(
   { channels }: Configuration,
 ): Static<typeof CompanyView> {
   return {
-    ...{ code, name, language, seatPostcode, products: [...products] },
+    code,
+    name,
+    language,
+    seatPostcode,
+    products: [...products],
     boxes: [...boxes.values()].map(boxView),
     channels: channelIds.flatMap((id) => {
       const channel = channels.get(id);
@@ -179,7 +183,12 @@ async function channelDetail(
   ]);
   const { managed, from, statusNotifications } = channel.emails;
   return {
-    ...{ code, name, active, language, trackingPage, addressCheck },
+    code,
+    name,
+    active,
+    language,
+    trackingPage,
+    addressCheck,
     companyCode: company?.code ?? "",
     rateLimit: { bucketSize: channel.bucketSize, refillRate: channel.refillRate },
     addressChecks: checks.reduce((sum, one) => sum + one.checks, 0),
@@ -187,7 +196,9 @@ async function channelDetail(
     boxes: [...(company?.boxes.values() ?? [])].map(boxView),
     sender: channel.sender && { ...channel.sender },
     emails: {
-      ...{ managed, from, statusNotifications: [...statusNotifications] },
+      managed,
+      from,
+      statusNotifications: [...statusNotifications],
       templates: templates.map(templateView),
     },
     webhookV1: channel.webhookV1 && { ...channel.webhookV1 },

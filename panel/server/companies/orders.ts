@@ -28,7 +28,9 @@ const NEWLINE = 0x0a;
 const checker = compileSchema(OrderInput);
 
 const EXAMPLE: OrderInput = {
-  ...{ source: "shopify", reference: "1003", createdAt: "2026-11-20T10:00:00+01:00" },
+  source: "shopify",
+  reference: "1003",
+  createdAt: "2026-11-20T10:00:00+01:00",
   consignee: { name: "Maria Bianchi", city: "Milano", postcode: "20121", country: "IT" },
   items: [{ sku: "A-1", name: "Shirt", quantity: 2 }],
 };

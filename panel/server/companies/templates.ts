@@ -152,7 +152,9 @@ function trialRoutes(runtime: Runtime, mailer: Mailer) {
       },
       {
         needs: {
-          ...{ can: "channels:read", of: "channel", reads: true },
+          can: "channels:read",
+          of: "channel",
+          reads: true,
           bodyBytes: TEMPLATE_BODY_BYTES,
         },
         parse: "none",
@@ -185,7 +187,9 @@ function trialRoutes(runtime: Runtime, mailer: Mailer) {
           summary: "Send the mail of an event about a sample shipment to an address",
           ...mayAnswer("TOO_MANY_TEST_MAILS", "MAIL_NOT_SENT"),
           requestBody: jsonBody(TestMailInput, {
-            ...{ event: "review-request", language: "it", to: "dev@example.com" },
+            event: "review-request",
+            language: "it",
+            to: "dev@example.com",
             ...DRAFT,
           }),
         },
@@ -231,7 +235,9 @@ async function send(
   const messageId = `test-${randomUUID()}@waybill`;
   try {
     await mailer.send({
-      ...{ messageId, to, ...composed },
+      messageId,
+      to,
+      ...composed,
       ...(emails.from !== null && { from: emails.from }),
     });
   } catch (error) {

@@ -50,8 +50,16 @@ const FORM = {
 
 /** Spreadsheets write truth in their own language. */
 const TRUTH: Readonly<Record<string, boolean>> = {
-  ...{ true: true, vero: true, yes: true, sì: true, si: true, "1": true },
-  ...{ false: false, falso: false, no: false, "0": false },
+  true: true,
+  vero: true,
+  yes: true,
+  sì: true,
+  si: true,
+  "1": true,
+  false: false,
+  falso: false,
+  no: false,
+  "0": false,
 };
 
 const entryChecker = compileSchema(SetupCatalogueEntry);

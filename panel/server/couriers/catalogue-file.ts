@@ -224,7 +224,8 @@ function entriesRead({ entries, errors }: ReadCatalogue): readonly CatalogueEntr
   if (entries !== null) return entries;
   const violations = errors.map(({ line, column, code, message }) => ({
     path: column === null ? `lines[${line}]` : `lines[${line}].${column}`,
-    ...{ code, message },
+    code,
+    message,
   }));
   throw new Problem(422, "INVALID_BODY", "The file has errors; nothing was changed.", {
     members: { violations },

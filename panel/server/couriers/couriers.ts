@@ -73,6 +73,11 @@ export function courierRoutes(runtime: Runtime) {
     .use(courierAccessRoutes(runtime));
 }
 
+async function couriersOf({ redis }: Runtime, caller: Caller): Promise<CourierEntity[]> {
+  const all = await allEntities(redis, "courier");
+  return all.filter(({ code }) => isTheirs(caller, { companyCode: null, courierCode: code }));
+}
+
 /** Couriers, and whether their events are accepted. */
 function ownCourierRoutes(runtime: Runtime) {
   const { redis, log, secrets } = runtime;
@@ -81,7 +86,11 @@ function ownCourierRoutes(runtime: Runtime) {
     const compared = comparisons.get(courier.code);
     const { code, name, environment, acceptingEvents, signatureRequired } = courier;
     return {
-      ...{ code, name, environment, acceptingEvents, signatureRequired },
+      code,
+      name,
+      environment,
+      acceptingEvents,
+      signatureRequired,
       oauth: Boolean(courier.oauth),
       mtls: Boolean(courier.mtls),
       tokens: viewAccess(secrets.vault, courier, "tokens"),
@@ -97,11 +106,6 @@ function ownCourierRoutes(runtime: Runtime) {
     };
   }
 
-  async function couriersOf(caller: Caller): Promise<CourierEntity[]> {
-    const all = await allEntities(redis, "courier");
-    return all.filter(({ code }) => isTheirs(caller, { companyCode: null, courierCode: code }));
-  }
-
   async function activate(request: Request, code: string, acceptingEvents: boolean) {
     const before = (await readCourier(redis, code)).acceptingEvents;
     await setAccepting(runtime, code, acceptingEvents);
@@ -115,7 +119,7 @@ function ownCourierRoutes(runtime: Runtime) {
       "/panel/api/couriers",
       async ({ caller, query }) => {
         const comparisons = await readComparisons(redis);
-        const { items, nextCursor } = wholeList(await couriersOf(caller), query);
+        const { items, nextCursor } = wholeList(await couriersOf(runtime, caller), query);
         return { items: items.map((one) => viewOf(one, comparisons)), nextCursor };
       },
       {

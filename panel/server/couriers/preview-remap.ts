@@ -81,8 +81,11 @@ function createTally(configuration: Configuration) {
       const count = (webhooks.get(key)?.count ?? 0) + 1;
       const { id: endpointId, code } = endpoint;
       webhooks.set(key, {
-        ...{ endpointId, endpoint: code, channel: channel?.code ?? "" },
-        ...{ verdict, count },
+        endpointId,
+        endpoint: code,
+        channel: channel?.code ?? "",
+        verdict,
+        count,
       });
     }
   }

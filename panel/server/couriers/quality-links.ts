@@ -84,7 +84,10 @@ export function qualityLinkRoutes(runtime: Runtime) {
         const createdAtMs = live.now();
         const untilMs = createdAtMs + expiresInDays * DAY_MS;
         const made = await makeQualityLink(redis, {
-          ...{ courier, createdBy: caller.actor, createdAtMs, untilMs },
+          courier,
+          createdBy: caller.actor,
+          createdAtMs,
+          untilMs,
         });
         if (!made) throw new Problem(409, "TOO_MANY_LINKS", "Revoke a link first.");
         const view = viewOf(made.link);
@@ -172,7 +175,10 @@ async function reportOf(
   ]);
   const { lastHourMs, ...heard } = silence.find(isOwn) ?? { lastHourMs: 0 };
   return {
-    ...{ courier, name, days, expiresAt: new Date(untilMs).toISOString() },
+    courier,
+    name,
+    days,
+    expiresAt: new Date(untilMs).toISOString(),
     quality: quality.find(isOwn) ?? null,
     silence: "courier" in heard ? { ...heard, lastHour: new Date(lastHourMs).toISOString() } : null,
   };
@@ -180,7 +186,8 @@ async function reportOf(
 
 function viewOf({ id, createdBy, createdAtMs, untilMs }: QualityLink) {
   return {
-    ...{ id, createdBy },
+    id,
+    createdBy,
     createdAt: new Date(createdAtMs).toISOString(),
     expiresAt: new Date(untilMs).toISOString(),
   };

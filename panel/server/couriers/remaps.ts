@@ -103,7 +103,11 @@ export function viewOf(remap: Remap): RemapView {
   const { id, courier, by, createdAtMs, reverts, state, finishedAtMs, progress, entries } = remap;
   const { examined, shipments, events, statesChanged } = progress;
   return {
-    ...{ id, courier, by, reverts, state },
+    id,
+    courier,
+    by,
+    reverts,
+    state,
     createdAt: isoOf(createdAtMs),
     finishedAt: finishedAtMs === null ? null : isoOf(finishedAtMs),
     progress: { examined, shipments, events, statesChanged },

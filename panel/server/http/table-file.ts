@@ -73,7 +73,9 @@ function csvOf(columns: readonly Column[], rows: readonly object[]): string {
 
 function parquetOf(columns: readonly Column[], rows: readonly object[]): ArrayBuffer {
   const columnData = columns.map(({ name, path, type }) => ({
-    ...{ name, type, nullable: true },
+    name,
+    type,
+    nullable: true,
     data: rows.map((row) => cellOf(row, path)),
   }));
   return parquetWriteBuffer({ columnData });

@@ -31,7 +31,8 @@ export const DeadLetters = Type.Object({
   ),
   nextCursor: nullableText,
   cursor: Type.Union([Type.String(), Type.Null()], {
-    ...{ description: "the same as nextCursor", deprecated: true },
+    description: "the same as nextCursor",
+    deprecated: true,
   }),
 });
 

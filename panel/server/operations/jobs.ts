@@ -89,7 +89,12 @@ function keyOf({ createdAtMs, jobId }: LatestJob): string {
 function viewOf(job: ImportJob) {
   const { jobId, status, totalItems, processedItems, failedItems, error } = job;
   return {
-    ...{ jobId, state: status, totalItems, processedItems, failedItems, error },
+    jobId,
+    state: status,
+    totalItems,
+    processedItems,
+    failedItems,
+    error,
     createdAt: new Date(job.createdAtMs).toISOString(),
     completedAt: job.completedAtMs === null ? null : new Date(job.completedAtMs).toISOString(),
   };

@@ -126,7 +126,9 @@ async function readOverview(
       overSeconds,
     },
     ledger: {
-      ...{ ...ledger, notSent: { ...ledger.notSent }, couriers: [...ledger.couriers] },
+      ...ledger,
+      notSent: { ...ledger.notSent },
+      couriers: [...ledger.couriers],
       difference: missing.size === 0 ? ledger.difference : null,
     },
     lag: lags.map((lag) => ({ ...lag, perSecond: doneOf(lag) })),

@@ -63,7 +63,9 @@ export function partitionsRoute(runtime: Runtime) {
         const [all, now] = await Promise.all([loads(), takeSample()]);
         const from = sampling.samples[0] ?? now;
         return all.map(({ tag, master, bytes }) => ({
-          ...{ partition: tag, master, bytes },
+          partition: tag,
+          master,
+          bytes,
           callsPerSecond: rateOf(tag, from, now),
         }));
       },

@@ -171,7 +171,9 @@ async function findAccepted(
       factKey: eventId === null ? "" : factKeyOf(courier, eventId),
       messageId: messageId ?? "",
       since: deps.live.now() - KEPT_MS,
-      ...{ afterMs: after.ms, afterMessageIndex: after.messageIndex, afterMessage: after.message },
+      afterMs: after.ms,
+      afterMessageIndex: after.messageIndex,
+      afterMessage: after.message,
       limit: EVENTS_PER_ANSWER + 1,
     });
     const ids = eventId === null ? await eventIdsOf(deps, rows) : null;
@@ -186,7 +188,9 @@ async function findAccepted(
 function acceptedView(row: AcceptedEvent, eventId: string | null): EventView {
   const { messageId, messageIndex, receivedAtMs, shipmentIds } = row;
   const common = {
-    ...{ eventId, place: messageIndex, receivedAt: isoOf(receivedAtMs) },
+    eventId,
+    place: messageIndex,
+    receivedAt: isoOf(receivedAtMs),
     shipmentIds: [...shipmentIds],
   };
   return messageId === ""

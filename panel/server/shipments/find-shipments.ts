@@ -132,8 +132,11 @@ async function byEvent(
 ): Promise<number[]> {
   if (!insights) return [];
   const common = {
-    ...{ since: live.now() - KEPT_MS, limit: FOUND_LIMIT },
-    ...{ afterMs: -1, afterMessageIndex: -1, afterMessage: "" },
+    since: live.now() - KEPT_MS,
+    limit: FOUND_LIMIT,
+    afterMs: -1,
+    afterMessageIndex: -1,
+    afterMessage: "",
   };
   const found: number[] = [];
   for (const courier of configuration.couriers.keys()) {
@@ -169,7 +172,12 @@ export async function listShipments(
   if (!first) return { total: 0, shipments: [] };
   const channelIds = channels.map(({ id }) => id);
   const { total, hits } = await searchBoth(redis, archive, {
-    ...{ ...ANY, trackingNumber: null, exact: {}, statuses, offset, limit },
+    ...ANY,
+    trackingNumber: null,
+    exact: {},
+    statuses,
+    offset,
+    limit,
     companyId: first.companyId,
     channelIds,
     order: { by: "upd", descending: true },

@@ -187,11 +187,14 @@ async function list(
     return {
       items: shipments.map((one) => itemOf(one, configuration)),
       nextCursor: next < Math.min(total, LIST_DEPTH) ? cursorOf(String(next)) : null,
-      ...{ total, matched: null },
+      total,
+      matched: null,
     };
   }
   const { matched, shipments } = await findShipments(deps, insights, {
-    ...{ text, channels, configuration },
+    text,
+    channels,
+    configuration,
   });
   const wanted = shipments.filter(({ state }) => statuses?.includes(state.pair.status) ?? true);
   const page = wanted.slice(offset, offset + limit);
@@ -199,7 +202,8 @@ async function list(
   return {
     items: page.map((one) => itemOf(one, configuration)),
     nextCursor: hasMore ? cursorOf(String(offset + limit)) : null,
-    ...{ total: wanted.length, matched },
+    total: wanted.length,
+    matched,
   };
 }
 
@@ -247,7 +251,10 @@ function itemOf(
 ): ShipmentItem {
   const { id, courier, trackingNumber, orderReference = null, createdAtMs } = record;
   return {
-    ...{ id, courier, trackingNumber, reference: orderReference },
+    id,
+    courier,
+    trackingNumber,
+    reference: orderReference,
     channelCode: channels.get(record.channelId)?.code ?? "",
     companyCode: companies.get(record.companyId)?.code ?? "",
     status: state.pair.status,
@@ -274,8 +281,10 @@ function detailOf({ record, state }: StoredShipment) {
     }),
     consignee: consignee
       ? {
-          ...{ name: consignee.name ?? null, city: consignee.city ?? null },
-          ...{ postcode: consignee.postcode ?? null, country: consignee.country ?? null },
+          name: consignee.name ?? null,
+          city: consignee.city ?? null,
+          postcode: consignee.postcode ?? null,
+          country: consignee.country ?? null,
         }
       : null,
   };

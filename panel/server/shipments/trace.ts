@@ -243,7 +243,10 @@ function teller(shipmentId: number, { endpoints }: Configuration, all: readonly 
 function deliveryView(delivery: Delivery): Static<typeof DeliveryView> {
   const { deliveryId, state, generation, createdAtMs, nextAttemptAtMs, reason } = delivery;
   return {
-    ...{ deliveryId, state, generation, reason },
+    deliveryId,
+    state,
+    generation,
+    reason,
     createdAt: isoOf(createdAtMs),
     nextAttemptAt: nextAttemptAtMs === null ? null : isoOf(nextAttemptAtMs),
     attempts: delivery.attempts.map(({ atMs, request: _, ...attempt }) => ({

@@ -77,7 +77,8 @@ const Log = Type.Object({
     description: "null on the last page; a page may be empty and have a next one",
   }),
   cursor: Type.Union([Type.String(), Type.Null()], {
-    ...{ description: "the same as nextCursor", deprecated: true },
+    description: "the same as nextCursor",
+    deprecated: true,
   }),
 });
 
@@ -148,8 +149,18 @@ function logRoutes(runtime: Deps) {
     );
 }
 
-function replayRoutes(runtime: Deps) {
+async function replayDelivery(runtime: Deps, deliveryId: string) {
   const { redis, live } = runtime;
+  const delivery = await deliveryOf(runtime, deliveryId);
+  const { endpointId } = delivery;
+  refuseV1(endpointId);
+  refuseDisabled(endpointOf(await live.refresh(), endpointId).endpoint);
+  const queued = await replayDeliveries(redis, [delivery.deliveryId], live.now());
+  if (queued.length === 0) throw replayRefusal(delivery, live.now());
+  return deliveryView(await deliveryOf(runtime, delivery.deliveryId), live.configuration());
+}
+
+function replayRoutes(runtime: Deps) {
   return panelRoutes(runtime, "replays")
     .get(
       "/panel/api/deliveries/:deliveryId/request",
@@ -165,15 +176,7 @@ function replayRoutes(runtime: Deps) {
     )
     .post(
       "/panel/api/deliveries/:deliveryId/replay",
-      async ({ params }) => {
-        const delivery = await deliveryOf(runtime, params.deliveryId);
-        const { deliveryId, endpointId } = delivery;
-        refuseV1(endpointId);
-        refuseDisabled(endpointOf(await live.refresh(), endpointId).endpoint);
-        const queued = await replayDeliveries(redis, [deliveryId], live.now());
-        if (queued.length === 0) throw replayRefusal(delivery, live.now());
-        return deliveryView(await deliveryOf(runtime, deliveryId), live.configuration());
-      },
+      ({ params }) => replayDelivery(runtime, params.deliveryId),
       {
         needs: { can: "webhooks:replay", of: "delivery" },
         response: DeliveryView,
@@ -205,7 +208,8 @@ function replayRoutes(runtime: Deps) {
           summary: "Queue the failed deliveries of a window as new, paced",
           ...mayAnswer("ENDPOINT_DISABLED", "TOO_MANY_REPLAYS"),
           requestBody: jsonBody(WindowBody, {
-            ...{ from: "2026-11-20T00:00:00+01:00", to: "2026-11-21T00:00:00+01:00" },
+            from: "2026-11-20T00:00:00+01:00",
+            to: "2026-11-21T00:00:00+01:00",
             mode: "latest_per_shipment",
           }),
         },
@@ -406,7 +410,10 @@ async function replayWindow(
   if (fromMs > toMs) throw new Problem(422, "INVALID_BODY", "from is later than to.");
   refuseDisabled(endpoint);
   const replayId = await startReplay(redis, companyPartition(channel.companyId), {
-    ...{ endpointId, fromMs, toMs, mode: body.mode },
+    endpointId,
+    fromMs,
+    toMs,
+    mode: body.mode,
     startedAtMs: live.now(),
   });
   if (replayId !== null) return replayId;

@@ -45,7 +45,11 @@ const STANDARD_HEADERS = {
 
 function eventPayload(type: WebhookEvent["type"], id: string) {
   const event: WebhookEvent = {
-    ...{ id, type, createdAtMs: EXAMPLE_AT_MS, trigger: "every_event", fact: SAMPLE_FACT },
+    id,
+    type,
+    createdAtMs: EXAMPLE_AT_MS,
+    trigger: "every_event",
+    fact: SAMPLE_FACT,
   };
   return webhookPayload(event, SAMPLE_SHIPMENT, true);
 }
@@ -157,7 +161,9 @@ export function webhookAsyncapi() {
     components: {
       securitySchemes: {
         signature: {
-          ...{ type: "httpApiKey", in: "header", name: "X-Service-Signature" },
+          type: "httpApiKey",
+          in: "header",
+          name: "X-Service-Signature",
           description: SIGNATURE_SCHEME,
         },
       },

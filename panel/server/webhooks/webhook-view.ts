@@ -174,7 +174,12 @@ export const DeliveryDetail = Type.Object({
 export function deliveryView(delivery: Delivery, configuration: Configuration): DeliveryView {
   const { deliveryId, eventId, endpointId, shipmentId, trigger, fact, state } = delivery;
   return {
-    ...{ deliveryId, eventId, endpointId, shipmentId, trigger, state },
+    deliveryId,
+    eventId,
+    endpointId,
+    shipmentId,
+    trigger,
+    state,
     statusCode: fact.status,
     reason: delivery.reason,
     generation: delivery.generation,
@@ -258,7 +263,12 @@ export const ReplayView = Type.Object({
 export function replayView(replay: Replay): Static<typeof ReplayView> {
   const { replayId, endpointId, mode, state, queued, passedOver } = replay;
   return {
-    ...{ replayId, endpointId, mode, state, queued, passedOver },
+    replayId,
+    endpointId,
+    mode,
+    state,
+    queued,
+    passedOver,
     from: isoOf(replay.fromMs),
     to: isoOf(replay.toMs),
     startedAt: isoOf(replay.startedAtMs),

@@ -87,7 +87,9 @@ export function webhookTestRoutes(runtime: Runtime) {
         const { statusDetails } = await live.refresh();
         return {
           items: [...statusDetails.values()].map(({ id, status = null, description = {} }) => ({
-            ...{ id, status, description },
+            id,
+            status,
+            description,
           })),
         };
       },

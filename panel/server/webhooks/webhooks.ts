@@ -102,8 +102,10 @@ function channelWebhookRoutes(runtime: Runtime, calls: EndpointCalls) {
           summary: "Make an endpoint; its secret is shown this once",
           ...mayAnswer("TOO_MANY_ENDPOINTS"),
           requestBody: jsonBody(EndpointInput, {
-            ...{ url: "https://merchant.example/hook", alertEmail: "ops@merchant.example" },
-            ...{ trigger: "status_change", statuses: ["DELIVERED", "EXCEPTION"] },
+            url: "https://merchant.example/hook",
+            alertEmail: "ops@merchant.example",
+            trigger: "status_change",
+            statuses: ["DELIVERED", "EXCEPTION"],
           }),
         },
       },

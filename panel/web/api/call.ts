@@ -80,7 +80,9 @@ async function ask(method: string, path: string, options: CallOptions): Promise<
   if (method === "post" && !isFile) headers.set("idempotency-key", keyOf(request));
   const sent = isFile ? body : text;
   const response = await fetch(address, {
-    ...{ method: method.toUpperCase(), signal: waitOf(options), headers },
+    method: method.toUpperCase(),
+    signal: waitOf(options),
+    headers,
     ...(sent !== undefined && { body: sent }),
   }).catch((error: unknown) => {
     if (options.signal?.aborted) done();

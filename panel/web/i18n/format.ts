@@ -24,24 +24,31 @@ function formatsOf(locale: string) {
   const percent = new Intl.NumberFormat(locale, { style: "percent", maximumFractionDigits: 1 });
   const date = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeZone: ZONE });
   const minute = new Intl.DateTimeFormat(locale, {
-    ...{ day: "2-digit", month: "short", hour: "2-digit", minute: "2-digit" },
+    day: "2-digit",
+    month: "short",
+    hour: "2-digit",
+    minute: "2-digit",
     timeZone: ZONE,
   });
   const second = new Intl.DateTimeFormat(locale, {
-    ...{ dateStyle: "medium", timeStyle: "medium" },
+    dateStyle: "medium",
+    timeStyle: "medium",
     timeZone: ZONE,
   });
   const hour = new Intl.DateTimeFormat(locale, {
-    ...{ hour: "2-digit", minute: "2-digit" },
+    hour: "2-digit",
+    minute: "2-digit",
     timeZone: ZONE,
   });
   const month = new Intl.DateTimeFormat(locale, {
-    ...{ month: "short", year: "2-digit" },
+    month: "short",
+    year: "2-digit",
     timeZone: ZONE,
   });
   /** As document 1 writes local times: Sweden's form is the same. */
   const rome = new Intl.DateTimeFormat("sv-SE", {
-    ...{ dateStyle: "short", timeStyle: "medium" },
+    dateStyle: "short",
+    timeStyle: "medium",
     timeZone: ZONE,
   });
   const or = <T>(value: T | null | undefined, write: (value: T) => string) =>

@@ -138,8 +138,14 @@ export async function acceptJob(redis: Redis, job: NewJob, nowMs: number): Promi
   }
   await Promise.all(written);
   const fields = {
-    ...{ companyId, channelId, status: "processing", createdAtMs: nowMs },
-    ...{ total, processed: 0, failed: 0, webhookUrl: webhookUrl ?? "" },
+    companyId,
+    channelId,
+    status: "processing",
+    createdAtMs: nowMs,
+    total,
+    processed: 0,
+    failed: 0,
+    webhookUrl: webhookUrl ?? "",
   };
   const reply = await run<number>(
     redis,

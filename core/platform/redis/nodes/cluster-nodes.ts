@@ -51,7 +51,12 @@ function parseNode(fields: readonly string[], own: string): ClusterNode {
   const port = Number(ipAndPort.slice(colon + 1));
   const host = hostname || ip;
   return {
-    ...{ id, host, port, ip, place: `${host}:${port}`, epoch: Number(epoch) },
+    id,
+    host,
+    port,
+    ip,
+    place: `${host}:${port}`,
+    epoch: Number(epoch),
     isMaster: flags.includes("master"),
     masterId: masterId === "-" ? "" : masterId,
     isFailing: flags.some((flag) => ["fail", "fail?", "noaddr", "handshake"].includes(flag)),

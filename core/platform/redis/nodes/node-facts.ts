@@ -45,7 +45,9 @@ export async function readRedisFacts(
     const facts = await readFacts(send, settings);
     return {
       nodes: [{ ...facts, place: "", isFailing: false, hasSlots: true }],
-      ...{ silent: [], uncovered: [], open: [] },
+      silent: [],
+      uncovered: [],
+      open: [],
     };
   }
   const { links, silent, close } = await linkNodes(redis, ASK_LIMIT_MS);

@@ -43,7 +43,13 @@ function attemptOf(values: readonly unknown[]): Attempt {
   const [target, bodyHash, bodyBytes] = sent as unknown as [string?, string?, number?];
   const isSent = target !== undefined && bodyHash !== undefined && bodyBytes !== undefined;
   return {
-    ...{ generation, attempt, atMs, httpStatus, durationMs, error, responseSnippet },
+    generation,
+    attempt,
+    atMs,
+    httpStatus,
+    durationMs,
+    error,
+    responseSnippet,
     request: isSent ? { target, bodyHash, bodyBytes } : null,
   };
 }

@@ -127,7 +127,11 @@ function readCouriers(hashes: ReadonlyArray<Readonly<Record<string, string>>>): 
     if (name === undefined) continue;
     const courier = field.slice(at + 1);
     const counts = couriers.get(courier) ?? {
-      ...{ received: 0, accepted: 0, duplicate: 0, unknown: 0, invalid: 0 },
+      received: 0,
+      accepted: 0,
+      duplicate: 0,
+      unknown: 0,
+      invalid: 0,
     };
     counts[name] += Number(count);
     couriers.set(courier, counts);

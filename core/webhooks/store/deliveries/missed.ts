@@ -40,7 +40,9 @@ export async function readMissed(
     redis.zCount(key, fromMs, "+inf"),
     redis.zRangeWithScores(key, fromMs, "+inf", { BY: "SCORE", LIMIT: { offset: 0, count: 1 } }),
     redis.zRangeWithScores(key, "+inf", fromMs, {
-      ...{ BY: "SCORE", REV: true, LIMIT: { offset: 0, count: MISSED_READ } },
+      BY: "SCORE",
+      REV: true,
+      LIMIT: { offset: 0, count: MISSED_READ },
     }),
   ]);
   const failed = new Set(newest.map(({ value }) => String(value)));
@@ -60,7 +62,9 @@ export async function readMissed(
   }
   const [first, last] = [oldest[0], newest[0]];
   return {
-    ...{ deliveries, shipments: shipments.size, shipmentsBehind },
+    deliveries,
+    shipments: shipments.size,
+    shipmentsBehind,
     isComplete: deliveries <= MISSED_READ,
     window: first && last ? { fromMs: first.score, toMs: last.score } : null,
   };

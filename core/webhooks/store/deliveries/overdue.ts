@@ -36,7 +36,8 @@ async function waitingSince(
     redis.zRange(keys.firstRing, 0, ENDPOINTS_LOOKED_AT - 1),
     redis.zRangeWithScores(keys.retryRing, 0, 0),
     redis.zRangeWithScores(keys.retryRing, FAILING_FROM, "+inf", {
-      ...{ BY: "SCORE", LIMIT: { offset: 0, count: 1 } },
+      BY: "SCORE",
+      LIMIT: { offset: 0, count: 1 },
     }),
   ]);
   const heads = await Promise.all(endpoints.map((id) => redis.lIndex(keys.queue(id), 0)));

@@ -34,7 +34,10 @@ export function InviteDialog({ onClose, onInvited }: InviteDialogProps) {
   const me = useSuspenseQuery(meQuery).data;
   const form = useForm<Wanted>({
     initialValues: {
-      ...{ email: "", name: "", kind: me.kind, role: leastOf(me.kind) },
+      email: "",
+      name: "",
+      kind: me.kind,
+      role: leastOf(me.kind),
       owner: me.companyCode ?? me.courierCode ?? "",
     },
   });

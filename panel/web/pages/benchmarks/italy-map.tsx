@@ -28,7 +28,9 @@ export function ItalyMap({ provinces }: { readonly provinces: readonly ProvinceI
   const f = useFormat();
   const regions = SHAPES.locations.map(
     ({ id, name, path }): Region => ({
-      ...{ id, path, name: language === "it" ? (ITALIAN_NAMES[id] ?? name) : name },
+      id,
+      path,
+      name: language === "it" ? (ITALIAN_NAMES[id] ?? name) : name,
       ...meanOf(provinces, REGION_PREFIXES[id] ?? []),
     }),
   );

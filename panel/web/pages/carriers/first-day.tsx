@@ -92,8 +92,12 @@ function Compared({
     () => [
       ...lines,
       ...further.map(({ trackingNumber, ...received }) => ({
-        ...{ line: null, trackingNumber, code: null, occurredAt: null },
-        ...{ result: "further" as const, received },
+        line: null,
+        trackingNumber,
+        code: null,
+        occurredAt: null,
+        result: "further" as const,
+        received,
       })),
     ],
     [lines, further],

@@ -180,8 +180,10 @@ function IssueKey({ channelCode, onClose, onIssued }: IssueKeyProps) {
   const { t } = useText();
   const form = useForm({
     initialValues: {
-      ...{ code: "", mode: isShadow(channelCode) ? "test" : "live" },
-      ...{ scopes: [] as string[], companyWideRead: false },
+      code: "",
+      mode: isShadow(channelCode) ? "test" : "live",
+      scopes: [] as string[],
+      companyWideRead: false,
     },
   });
   const issuing = useAction({
@@ -189,7 +191,8 @@ function IssueKey({ channelCode, onClose, onIssued }: IssueKeyProps) {
       call("post", "/panel/api/channels/:channelCode/api-keys", {
         params: { channelCode },
         body: {
-          ...{ mode, companyWideRead },
+          mode,
+          companyWideRead,
           ...(code !== "" && { code }),
           ...(scopes.length > 0 && { scopes }),
         },

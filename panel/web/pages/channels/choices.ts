@@ -3,8 +3,23 @@ import type { Scope } from "#core/setup/rules/setup.ts";
 import type { Language } from "#core/shipments/rules/shipment.ts";
 
 const LANGUAGE_SET: Readonly<Record<Language, true>> = {
-  ...{ it: true, en: true, de: true, fr: true, es: true, pt: true, zh: true, ru: true, ja: true },
-  ...{ cs: true, ro: true, hu: true, ar: true, sk: true, pl: true, ko: true, nl: true },
+  it: true,
+  en: true,
+  de: true,
+  fr: true,
+  es: true,
+  pt: true,
+  zh: true,
+  ru: true,
+  ja: true,
+  cs: true,
+  ro: true,
+  hu: true,
+  ar: true,
+  sk: true,
+  pl: true,
+  ko: true,
+  nl: true,
 };
 const LANGUAGES = Object.keys(LANGUAGE_SET);
 

@@ -57,7 +57,10 @@ function OwnSettingsForm({ channel }: OwnSettingsProps) {
   const { name, trackingPage, addressCheck, webhookV1 } = channel;
   const form = useForm({
     initialValues: {
-      ...{ name, language: channel.language, trackingPage, addressCheck },
+      name,
+      language: channel.language,
+      trackingPage,
+      addressCheck,
       url: webhookV1?.url ?? "",
       acknowledgement: webhookV1?.acknowledgement ?? ACKNOWLEDGEMENT,
     },

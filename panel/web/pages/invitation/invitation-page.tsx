@@ -78,7 +78,8 @@ function AcceptForm({ token, name, email, needsCode }: AcceptFormProps) {
   });
   const submit = form.onSubmit(({ name: ownName, password, email: given, code }) =>
     accepting.mutate({
-      ...{ name: ownName, password },
+      name: ownName,
+      password,
       ...(email === null && { email: given }),
       ...(needsCode && { code }),
     }),

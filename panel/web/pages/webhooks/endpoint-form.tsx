@@ -46,9 +46,14 @@ interface Fields {
 }
 
 const EMPTY: Fields = {
-  ...{ url: "", alertEmail: "", trigger: "status_change", statuses: [] },
-  ...{ withConsignee: false, standardWebhooks: false },
-  ...{ maxConcurrency: DEFAULT_MAX_CONCURRENCY, maxPerSecond: "" },
+  url: "",
+  alertEmail: "",
+  trigger: "status_change",
+  statuses: [],
+  withConsignee: false,
+  standardWebhooks: false,
+  maxConcurrency: DEFAULT_MAX_CONCURRENCY,
+  maxPerSecond: "",
 };
 
 /** What is shown once. */
@@ -141,7 +146,11 @@ export function EditEndpoint({ endpoint, opened, onClose }: EditEndpointProps) {
     },
   });
   const initial: Fields = {
-    ...{ url, alertEmail, trigger, statuses: [...statuses], standardWebhooks },
+    url,
+    alertEmail,
+    trigger,
+    statuses: [...statuses],
+    standardWebhooks,
     maxConcurrency: endpoint.maxConcurrency,
     maxPerSecond: endpoint.maxPerSecond ?? "",
     withConsignee: include.includes("consignee"),
