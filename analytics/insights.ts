@@ -47,7 +47,7 @@ import provincesSql from "./queries/provinces.sql" with { type: "text" };
 import silenceSql from "./queries/silence.sql" with { type: "text" };
 import trendSql from "./queries/trend.sql" with { type: "text" };
 import weightsSql from "./queries/weights.sql" with { type: "text" };
-import { openSqlDoor, type SqlDoor } from "./sql-door.ts";
+import { openSqlAccess, type SqlAccess } from "./sql-access.ts";
 
 /** Hours that are judged together, and weeks that they are compared with. */
 const SILENCE_HOURS = 3;
@@ -194,14 +194,14 @@ export interface Insights {
   accepted(query: AcceptedQuery): Promise<AcceptedEvent[]>;
   /** Of the audit log, the newest first. @param fromId the oldest one that is wanted; null = all */
   audit(query: AuditQuery, fromId: string | null): Promise<AuditEntry[]>;
-  readonly sql: SqlDoor;
+  readonly sql: SqlAccess;
   close(): Promise<void>;
 }
 
 /** Does not fail while ClickHouse is unavailable. */
 export function openInsights(config: Config): Insights {
   const store = keepClickhouse(() => openClickhouse(config, "survey"));
-  const sql = openSqlDoor(config);
+  const sql = openSqlAccess(config);
   const kept = new Map<string, { readonly untilMs: number; readonly rows: readonly unknown[] }>();
   let waiting = 0;
 

@@ -13,7 +13,7 @@ import { webBundle } from "#panel/server/pages/web-bundle.ts";
 
 /** Above our own limits, so that a body that is too large gets our problem document. */
 const SERVER_BODY_LIMIT_BYTES = 2 * ORDERS_BODY_BYTES;
-/** Longer than a statement of the SQL door may take. */
+/** Longer than a statement of SQL access may take. */
 const IDLE_SECONDS = 60;
 
 /** @throws {PortRefused} */

@@ -1,4 +1,4 @@
-/** The SQL door of the running product, which is asked over HTTP: only one process may open the embedded store. */
+/** SQL access of the running product, which is asked over HTTP: only one process may open the embedded store. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Config } from "#core/platform/environment/config.ts";

@@ -1,6 +1,6 @@
 /**
  * The connection for statements of the data team. On a server it uses the user of `read-only-user.sql`, which is checked
- * before the first statement: a user with more permissions keeps the door closed.
+ * before the first statement: a user with more permissions keeps SQL access closed.
  */
 import type { ClickHouseClient, ClickHouseSettings } from "@clickhouse/client";
 import { clickhouseErrorType, keepClickhouse, openBare } from "#analytics/clickhouse/clickhouse.ts";
@@ -164,5 +164,5 @@ async function rowsOf<T>(client: ClickHouseClient, query: string): Promise<T[]> 
 }
 
 function shut(reason: string): Problem {
-  return new Problem(503, "SQL_DOOR_SHUT", `The SQL door stays shut: ${reason}. ${REMEDY}`);
+  return new Problem(503, "SQL_DOOR_SHUT", `SQL access stays closed: ${reason}. ${REMEDY}`);
 }

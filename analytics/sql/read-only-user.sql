@@ -1,11 +1,11 @@
--- The read-only user of the SQL door (CLICKHOUSE_READ_URL) and of the data team, on a ClickHouse server. Run it once as an
+-- The read-only user of SQL access (CLICKHOUSE_READ_URL) and of the data team, on a ClickHouse server. Run it once as an
 -- administrator:
 --
 --   clickhouse-client --param_password='…' --queries-file analytics/sql/read-only-user.sql
 --
 -- Put your own networks after HOST IP first. Tables of other names, system tables beyond the catalogue, files and the
 -- network stay out of its reach: it is granted nothing but these. Names are those of the database in CLICKHOUSE_URL;
--- `waybill` in compose.yaml. The door checks all of it before the first statement.
+-- `waybill` in compose.yaml. Waybill checks all of it before the first statement.
 CREATE SETTINGS PROFILE IF NOT EXISTS waybill_reader SETTINGS
     readonly = 1,
     max_execution_time = 30,

@@ -14,7 +14,7 @@ export interface ClickhouseFacts {
   readonly deduplicates: string;
   /** Tables of the archive that would take a repeated insert a second time. */
   readonly repeatingTables: readonly string[];
-  /** The user of the SQL door; null = the engine in the process, which has one user. */
+  /** The user of SQL access; null = the engine in the process, which has one user. */
   readonly reader: ReaderFacts | null;
   /** Our tables on a cluster; null = there is none, "hidden" = our user may not see them. */
   readonly replicas: readonly TableReplicas[] | "hidden" | null;

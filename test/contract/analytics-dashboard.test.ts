@@ -1,19 +1,19 @@
-/** The dashboard for the data team: every question in it is answered by the SQL door. */
+/** The dashboard for the data team: every question in it is answered by SQL access. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { openSqlDoor, type SqlDoor } from "#analytics/sql-door.ts";
+import { openSqlAccess, type SqlAccess } from "#analytics/sql-access.ts";
 import dashboard from "#deploy/grafana/couriers.json" with { type: "json" };
 import { openTestClickhouse, type TestClickhouse } from "#test/support/clickhouse.ts";
 
 let store: TestClickhouse;
-let door: SqlDoor;
+let access: SqlAccess;
 
 beforeAll(async () => {
   store = await openTestClickhouse();
-  door = openSqlDoor(store.config);
+  access = openSqlAccess(store.config);
 });
 
 afterAll(async () => {
-  await door?.close();
+  await access?.close();
   await store?.end();
 });
 
@@ -24,7 +24,7 @@ test.each(dashboard.panels.map(({ title, targets }) => [title, targets] as const
     for (const { rawSql } of targets) {
       // What Grafana puts in place of its macro.
       const statement = rawSql.replaceAll("$__fromTime", "toDateTime(1700000000)");
-      await (await door.ask(statement, "csv", "somebody")).toArray();
+      await (await access.ask(statement, "csv", "somebody")).toArray();
     }
   },
 );

@@ -174,7 +174,7 @@ describe("the examination of the stores", () => {
     ]);
   });
 
-  test("names a user of the SQL door who may do more than read, and none is right too, since the door is closed then", async () => {
+  test("names a user of SQL access who may do more than read, and none is right too, since it is closed then", async () => {
     const readerFinding = async (reader: ClickhouseFacts["reader"]) => {
       const all = await examineStores(runtime.redis, async () => ({ ...RIGHT, reader }));
       return all.find(({ code }) => code === "clickhouse-reader");

@@ -126,7 +126,7 @@ describe("the other commands", () => {
     expect(faults.filter((fault) => fault !== null)).toEqual([]);
   });
 
-  test("of the SQL door answer at it", async () => {
+  test("of SQL access are answered", async () => {
     const statements = commands.filter(({ command }) => command.startsWith('bun run sql "'));
     expect(statements.length).toBeGreaterThan(1);
     for (const { command } of statements) {

@@ -27,7 +27,7 @@ const CASES: ReadonlyArray<readonly [file: string, imported: string, allowed: bo
   ["api/planted.ts", "#panel/main.ts", false],
   ["panel/planted.ts", "#analytics/benchmarks.ts", true],
   ["panel/planted.ts", "#analytics/insights.ts", true],
-  ["panel/planted.ts", "#analytics/sql-door.ts", false],
+  ["panel/planted.ts", "#analytics/sql-access.ts", false],
   ["panel/planted.ts", "#api/main.ts", false],
   ["analytics/planted.ts", "#core/platform/process/log.ts", true],
   ["analytics/planted.ts", "#processors/main.ts", false],

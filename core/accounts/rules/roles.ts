@@ -75,7 +75,7 @@ const ROLES = {
   operator: {
     admin: CAPABILITIES,
     operator: CAPABILITIES.filter((one) => one !== "accounts:write"),
-    // What is read there is personal data of recipients, so the SQL door, which reads only too, is not part of it.
+    // What is read there is personal data of recipients, so SQL access, which reads only too, is not part of it.
     "read-only": READING,
   },
   company: {

@@ -591,7 +591,7 @@ const OPERATOR = {
   SQL_FAILED: row(422, "ClickHouse refuses the statement; the detail is its message.", CORRECT),
   SQL_REFUSED: row(
     422,
-    "The SQL door does not allow what the statement does.",
+    "SQL access does not allow what the statement does.",
     "Read the tables that docs/analytics.md names.",
   ),
   RATE_LIMITED: row(
@@ -648,7 +648,7 @@ const OPERATOR = {
   ),
   SQL_DOOR_SHUT: row(
     503,
-    "The SQL door stays shut, because it cannot be made safe here; the detail says why.",
+    "SQL access stays closed, because it cannot be made safe here; the detail says why.",
     "Follow the detail.",
   ),
   STORE_UNAVAILABLE: row(

@@ -1,4 +1,4 @@
-/** What the SQL door lets through and what it refuses: a corpus of attacks, one of analysts' work, and the engine's own lists. */
+/** What SQL access lets through and what it refuses: a corpus of attacks, one of analysts' work, and the engine's own lists. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ import {
 import { COLUMNS_LIKE_FUNCTIONS } from "#analytics/sql/check-statement.ts";
 import { ASKABLE } from "#analytics/sql/open-reader.ts";
 import { ANSWER_BYTES } from "#analytics/sql/unread-answer.ts";
-import { openSqlDoor, type SqlDoor, TREE_LIMIT_BYTES } from "#analytics/sql-door.ts";
+import { openSqlAccess, type SqlAccess, TREE_LIMIT_BYTES } from "#analytics/sql-access.ts";
 import type { Config } from "#core/platform/environment/config.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
 import { openTestClickhouse, type TestClickhouse } from "#test/support/clickhouse.ts";
@@ -274,9 +274,9 @@ const ANALYSTS_WORK = [
   "(SELECT 1)",
 ];
 
-describe.each(CLICKHOUSES)("the SQL door of ClickHouse: %s", (kind) => {
+describe.each(CLICKHOUSES)("SQL access of ClickHouse: %s", (kind) => {
   let store: TestClickhouse;
-  let door: SqlDoor;
+  let access: SqlAccess;
   const hits: string[] = [];
   let outside: Bun.Server<unknown>;
   let path: string;
@@ -292,17 +292,17 @@ describe.each(CLICKHOUSES)("the SQL door of ClickHouse: %s", (kind) => {
     store = await openTestClickhouse(kind);
     path = join(store.config.dataDir, "secret.txt");
     writeFileSync(path, SECRET);
-    door = openSqlDoor(store.config);
+    access = openSqlAccess(store.config);
   });
 
   afterAll(async () => {
-    await door?.close();
+    await access?.close();
     await store?.end();
     await outside?.stop(true);
   });
 
   async function ask(statement: string): Promise<string> {
-    const stream = await door.ask(statement, "csv", "somebody");
+    const stream = await access.ask(statement, "csv", "somebody");
     return (await stream.toArray()).join("");
   }
 
@@ -365,7 +365,7 @@ describe.each(CLICKHOUSES)("the SQL door of ClickHouse: %s", (kind) => {
     const ended: string[] = [];
     const slow = "SELECT count() AS a FROM numbers(2000000000) WHERE cityHash64(number) = 1";
     const asked = async (person: string, statement: string) => {
-      await (await door.ask(statement, "csv", person)).toArray();
+      await (await access.ask(statement, "csv", person)).toArray();
       ended.push(person);
     };
     const first = asked("slow", slow);
@@ -384,7 +384,7 @@ describe.each(CLICKHOUSES)("the SQL door of ClickHouse: %s", (kind) => {
         `SELECT concat(repeat('x', if(number < 64, 1000000, 0)), repeat('x', if(number = 63, ${last}, 48575))) AS a FROM numbers(64)`;
       const sizeOf = async (last: number) => {
         let size = 0;
-        for await (const piece of await door.ask(statement(last), "tsv", "somebody"))
+        for await (const piece of await access.ask(statement(last), "tsv", "somebody"))
           size += piece.length;
         return size;
       };
@@ -439,7 +439,7 @@ describe.each(CLICKHOUSES)("the SQL door of ClickHouse: %s", (kind) => {
       ({ name }) => !isAllowedFunction(name),
     );
     expect(unknown.length).toBeGreaterThan(500);
-    // One connection of the door asks one statement after the other: a sample keeps the test short.
+    // One connection asks one statement after the other: a sample keeps the test short.
     for (const { name } of unknown.filter((_, at) => at % 40 === 0)) {
       expect([name, await refusalOf(`SELECT ${name}(1)`)]).toEqual([name, "SQL_REFUSED"]);
     }
@@ -665,18 +665,18 @@ describe("a server without a user that may only read", () => {
 
   afterAll(() => server?.stop());
 
-  async function doorAs(user: keyof typeof users | null) {
+  async function accessAs(user: keyof typeof users | null) {
     const clickhouseReadUrl = user === null ? null : server.addressOf(users[user]);
-    const door = openSqlDoor({ ...config, clickhouseReadUrl });
+    const access = openSqlAccess({ ...config, clickhouseReadUrl });
     try {
-      const reason = await door.shutBecause();
-      const error = await door.ask("SELECT 1", "csv", "somebody").then(
+      const reason = await access.shutBecause();
+      const error = await access.ask("SELECT 1", "csv", "somebody").then(
         () => null,
         (thrown) => thrown,
       );
       return { reason, status: error?.status ?? 200, code: error?.code ?? null };
     } finally {
-      await door.close();
+      await access.close();
     }
   }
 
@@ -686,8 +686,8 @@ describe("a server without a user that may only read", () => {
     ["changing", "is not read-only"],
     ["unlimited", "has no limit max_execution_time"],
     ["curious", "may read system tables"],
-  ] as const)("keeps the door shut for %p and says why", async (user, reason) => {
-    const answer = await doorAs(user);
+  ] as const)("keeps SQL access shut for %p and says why", async (user, reason) => {
+    const answer = await accessAs(user);
     expect(answer).toEqual({
       reason: expect.stringContaining(reason),
       status: 503,
@@ -715,9 +715,9 @@ describe("a server without a user that may only read", () => {
   });
 
   test("opens it for the user of read-only-user.sql, and does not close while the server is unavailable", async () => {
-    expect(await doorAs("reader")).toEqual({ reason: null, status: 200, code: null });
+    expect(await accessAs("reader")).toEqual({ reason: null, status: 200, code: null });
     await server.kill();
-    const answer = await doorAs("reader");
+    const answer = await accessAs("reader");
     expect(answer).toEqual({
       reason: null,
       status: 503,

@@ -1,5 +1,5 @@
 /**
- * The data team's door: one SELECT on our tables and views, read-only, within limits.
+ * The data team's SQL access: one SELECT on our tables and views, read-only, within limits.
  *
  * | Layer                                        | Refuses                                                             |
  * |----------------------------------------------|---------------------------------------------------------------------|
@@ -36,7 +36,7 @@ const SQL_FORMATS = {
 } as const;
 export type SqlFormat = keyof typeof SQL_FORMATS;
 
-export interface SqlDoor {
+export interface SqlAccess {
   /**
    * @param person who asks, whoever that is
    * @returns the answer, which counts as a statement until it has been read or destroyed
@@ -44,12 +44,12 @@ export interface SqlDoor {
    * unavailable, or no user that may only read
    */
   ask(statement: string, format: SqlFormat, person: string): Promise<Readable>;
-  /** Why the door stays closed for every statement; null = it is open, or ClickHouse is unavailable. */
+  /** Why it stays closed for every statement; null = it is open, or ClickHouse is unavailable. */
   shutBecause(): Promise<string | null>;
   close(): Promise<void>;
 }
 
-export function openSqlDoor(config: Config): SqlDoor {
+export function openSqlAccess(config: Config): SqlAccess {
   // One connection is one queue.
   const stores = Array.from({ length: SIDE_BY_SIDE }, () => keepReader(config));
   const [first] = stores;
