@@ -1,7 +1,7 @@
 /**
  * What an event, a read and a webhook cost on a real Redis Cluster of six nodes, with `REDIS_WAIT_REPLICAS=1` and messages of 1, 20 and
  * 500 events: `bun bench/cluster-costs.ts [--runs 3] [--check] [--write]`. All figures are CPU time of the processes, so a machine that others
- * use too spoils them little; what the same processes take at rest is taken off. `--write` writes `docs/scale.json`, from which
+ * use too spoils them little; what the same processes take at rest is taken off. `--write` writes `bench/results/scale.json`, from which
  * `bench/scale-plan.ts` computes `docs/scale.md`. `--check` measures the line of messages of 20 once more, and fails if it is not within
  * `CHECK_FACTOR` of what is recorded.
  */

@@ -1,6 +1,6 @@
 /**
  * Brings docs/performance.md up to date: `bun run bench --json > <file>`, then `bun bench/publish.ts <file>`. Rows that were
- * measured replace those of docs/performance.json, the others stay, and the tables of the page and the chart of row 14 are made from
+ * measured replace those of bench/results/performance.json, the others stay, and the tables of the page and the chart of row 14 are made from
  * all of them.
  */
 import { readFile, writeFile } from "node:fs/promises";
@@ -9,7 +9,7 @@ import { growthChart } from "./growth-chart.ts";
 import { isEverysec, type Report, tableRows } from "./table.ts";
 
 const FOLDER = join(import.meta.dir, "../docs");
-const FIGURES_FILE = join(FOLDER, "performance.json");
+const FIGURES_FILE = join(import.meta.dir, "results/performance.json");
 const PAGE_FILE = join(FOLDER, "performance.md");
 const CHART_FILE = join(FOLDER, "growth.svg");
 

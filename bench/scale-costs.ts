@@ -1,6 +1,6 @@
-/** What `bench/cluster-costs.ts` measures and `bench/scale-plan.ts` computes with: `docs/scale.json`. */
+/** What `bench/cluster-costs.ts` measures and `bench/scale-plan.ts` computes with: `bench/results/scale.json`. */
 
-export const COSTS_FILE = "docs/scale.json";
+export const COSTS_FILE = "bench/results/scale.json";
 
 /** Events of a message. */
 export const MESSAGE_SIZES = [1, 20, 500] as const;

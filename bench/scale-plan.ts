@@ -1,5 +1,5 @@
 /**
- * The plan of `docs/scale.md`, computed from the figures of its first tables and of `docs/scale.json`: `bun bench/scale-plan.ts`
+ * The plan of `docs/scale.md`, computed from the figures of its first tables and of `bench/results/scale.json`: `bun bench/scale-plan.ts`
  * prints it, `--write` puts it into the page. Whoever measures again changes those figures alone.
  */
 import { parseArgs } from "node:util";

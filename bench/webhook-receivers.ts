@@ -1,6 +1,6 @@
 /**
  * Receivers for the measurements of webhooks, a process of their own: one HTTPS server under many names. Its first line of
- * output tells its port; requests to `/silent` are never answered, those to `/slow/<ms>` after that time; "counts" on standard input is answered with the counts so far, "arrivals" with what has arrived
+ * output tells its port; requests to `/slow/<ms>` are answered after that time; "counts" on standard input is answered with the counts so far, "arrivals" with what has arrived
  * since: deliveries whose fact's text is a number, and when.
  */
 import { readFile } from "node:fs/promises";
@@ -18,7 +18,6 @@ export interface Counts {
 /** Number and UTC milliseconds in turn. */
 export type Arrivals = readonly number[];
 
-export const SILENT_PATH = "/silent";
 export const SLOW_PATH = "/slow/";
 const NUMBERED = /"courierStatus":"(\d+)"/;
 const say = (value: object) => process.stdout.write(`${JSON.stringify(value)}\n`);
@@ -37,7 +36,6 @@ async function serve(keyFile: string, certFile: string): Promise<void> {
         text += chunk;
       });
       message.on("end", () => {
-        if (message.url === SILENT_PATH) return;
         const tookMs = message.url?.startsWith(SLOW_PATH) ? message.url.slice(SLOW_PATH.length) : 0;
         if (tookMs === 0) response.end();
         else setTimeout(() => response.end(), Number(tookMs));

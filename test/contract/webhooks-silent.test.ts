@@ -33,7 +33,7 @@ import {
 } from "#test/support/webhooks.ts";
 
 /**
- * Small beside the real thing (20,000 deliveries, `bench/silent-receiver.ts`): a tenth of the timeout and of the ten minutes, an
+ * Small beside the real thing (20,000 deliveries): a tenth of the timeout and of the ten minutes, an
  * eightieth of the deliveries and a fortieth of what may be under way, so that a busy machine is not what delays them.
  */
 const SMALL = { limitMs: 1_000, deliveries: 250, underWay: 25, lateMs: 60_000 };

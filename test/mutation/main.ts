@@ -5,7 +5,7 @@
  * every mutant. Here a process loads the tests once and runs them against many mutants (`judge.ts`).
  * @param most mutants of a file that are tried, drawn with the seed; absent = all
  * @param part of the mutants of each file, so that a long run can be cut into pieces
- * @param record adds what was found to docs/mutants.json, which docs/reliability.md shows; a first part begins its file again
+ * @param record adds what was found to test/mutation/mutants.json, which docs/reliability.md shows; a first part begins its file again
  * @param verbose prints what has noticed each mutant
  */
 import { availableParallelism } from "node:os";

@@ -1,7 +1,7 @@
-/** docs/mutants.json: what `bun run mutate --record` has found, file by file, and why a survivor may live. */
+/** test/mutation/mutants.json: what `bun run mutate --record` has found, file by file, and why a survivor may live. */
 import { writeFile } from "node:fs/promises";
 
-const RECORD = "docs/mutants.json";
+const RECORD = "test/mutation/mutants.json";
 
 export interface Survivor {
   readonly line: number;

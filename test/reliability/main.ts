@@ -1,6 +1,6 @@
 /**
  * `bun run reliability [--minutes N] [--only name | --again name] [--previous ref]`: the tests that kill, hurt and overload the product, for as
- * long as wanted (an hour by default), and what they measured: docs/reliability.md and docs/reliability.json. `npm test` runs the same
+ * long as wanted (an hour by default), and what they measured: docs/reliability.md and test/reliability/reliability.json. `npm test` runs the same
  * tests for as short as they can be. With `--only` the page is printed and nothing is written, else it is written after each file.
  * With `--again` files are measured by themselves and take their place in the run on record, and the page says so.
  * @param previous the version that the rolling upgrade comes from; by default the last tag before this commit
@@ -65,7 +65,7 @@ const { values } = parseArgs({
   },
 });
 const record: Report | null =
-  values.again === "" ? null : await Bun.file("docs/reliability.json").json();
+  values.again === "" ? null : await Bun.file("test/reliability/reliability.json").json();
 const minutes = record?.minutesAsked ?? (Number(values.minutes) || 0);
 const chosen = FILES.filter(([file]) => file.includes(values.again || values.only));
 const shares = FILES.reduce((sum, [, share]) => sum + share, 0);
@@ -110,7 +110,7 @@ function withParts(before: Report): Report {
 /** A run that is broken off leaves what it has measured. */
 async function writeReport(): Promise<void> {
   const report = reportOf();
-  await writeFile("docs/reliability.json", `${JSON.stringify(report, null, 2)}\n`);
+  await writeFile("test/reliability/reliability.json", `${JSON.stringify(report, null, 2)}\n`);
   await writeFile("docs/reliability.md", pageOf(report, await readMutants()));
 }
 

@@ -37,7 +37,7 @@ export function pageOf(report: Report, mutants: MutantRecord): string {
     `A run of ${report.minutesTaken} minutes (\`bun run reliability --minutes ${report.minutesAsked}\`), started at ${report.startedAt}, on`,
     `${report.machine}. Senders and receivers keep books of their own; *lost* and *doubled* compare them with what`,
     "the product shows its merchants. A recovery is the time from the kill, or from the end of the fault, to the next event that was",
-    "accepted. `docs/reliability.json` has every figure. The same tests run in `npm test`, in their shortest form.",
+    "accepted. `test/reliability/reliability.json` has every figure. The same tests run in `npm test`, in their shortest form.",
     "",
     ...totals(rows.map(({ row }) => row)),
     ...failed.map(
@@ -80,7 +80,7 @@ function mutantsOf(mutants: MutantRecord): string[] {
     "",
     "`bun run mutate` changes one operator, number, condition, call or statement at a time and runs the tests of the file: a change",
     `that no test notices survives. ${tried.toLocaleString("en")} changes in ${files.length} files, ${share(tried, alive.length)} noticed. Files that are not listed`,
-    "were not measured. `docs/mutants.json` has every survivor.",
+    "were not measured. `test/mutation/mutants.json` has every survivor.",
     "",
     "| File | Changes | Noticed | Survivors without a reason |",
     "|---|---|---|---|",

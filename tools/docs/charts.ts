@@ -35,7 +35,7 @@ const COMPARED = /^(events|requests|1)\/s$|^1\/s$/;
 const BESIDE: Readonly<Record<string, { data: string; before: string; draw(data: never): Chart }>> =
   {
     performance: {
-      data: "docs/performance.json",
+      data: "bench/results/performance.json",
       before: "<!-- figures: always -->",
       draw: ({ figures }: { readonly figures: readonly Figure[] }) => ({
         title: "Throughput beside the limit or peer of the same run",
@@ -50,7 +50,7 @@ const BESIDE: Readonly<Record<string, { data: string; before: string; draw(data:
       }),
     },
     reliability: {
-      data: "docs/reliability.json",
+      data: "test/reliability/reliability.json",
       before: "\n## ",
       draw: ({
         parts,
