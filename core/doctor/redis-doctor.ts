@@ -68,7 +68,7 @@ const leastReplicas = (isStrict: boolean): Wanted => ({
   wanted: isStrict ? "0, or as REDIS_WAIT_REPLICAS" : "0",
   isOk: (value) => value === "0" || isStrict,
   advice:
-    "Set min-replicas-to-write 0: REDIS_WAIT_REPLICAS waits for replicas, and goes on without those that are away (REDIS_WAIT_STRICT=1 refuses).",
+    "Set min-replicas-to-write 0: REDIS_WAIT_REPLICAS waits for replicas, and goes on without those that are missing (REDIS_WAIT_STRICT=1 refuses).",
 });
 
 const CLUSTER_SETTINGS: readonly Wanted[] = [
@@ -140,11 +140,17 @@ function listed(texts: readonly string[]): string {
 }
 
 function examineReach({ nodes, silent }: RedisFacts): Finding {
-  const away = [...silent, ...nodes.filter(({ isFailing }) => isFailing).map(({ place }) => place)];
+  const unreachable = [
+    ...silent,
+    ...nodes.filter(({ isFailing }) => isFailing).map(({ place }) => place),
+  ];
   return finding("redis-nodes", {
     check: "Every node of the cluster answers",
-    ok: away.length === 0,
-    found: away.length === 0 ? `${nodes.length} nodes` : `not ${listed([...new Set(away)])}`,
+    ok: unreachable.length === 0,
+    found:
+      unreachable.length === 0
+        ? `${nodes.length} nodes`
+        : `not ${listed([...new Set(unreachable)])}`,
     wanted: "all of them",
     advice:
       "Bring the node back, or remove it from the cluster (CLUSTER FORGET) if it will not return.",

@@ -13,7 +13,7 @@ import type { SeenLayout } from "#core/events/store/seen.ts";
 import { groupCommit } from "#core/platform/process/group-commit.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import type { Reference } from "#core/platform/redis/keys.ts";
-import { isPartAway } from "#core/platform/redis/part-away.ts";
+import { isShardUnavailable } from "#core/platform/redis/unavailable-shard.ts";
 
 export interface Admission {
   /** As of the moment at which the rate was taken. */
@@ -93,7 +93,7 @@ function answerOf<T>(answered: Answered<T>): T {
   return answered.value;
 }
 
-/** Where a part of a cluster is away, each asks again by itself. */
+/** Where a shard is unavailable, each asks again by itself. */
 async function resolveAll(
   redis: Redis,
   asks: readonly (readonly Reference[])[],
@@ -102,7 +102,7 @@ async function resolveAll(
     const value = await resolveReferences(redis, asks.flat());
     return asks.map(() => ({ value }));
   } catch (error) {
-    if (!isPartAway(error, redis) || asks.length === 1) throw error;
+    if (!isShardUnavailable(error, redis) || asks.length === 1) throw error;
     const alone = asks.map((ask) => resolveReferences(redis, ask));
     return (await Promise.allSettled(alone)).map((one) =>
       one.status === "fulfilled" ? { value: one.value } : { error: one.reason },
@@ -132,8 +132,8 @@ async function claimAll(
       for (const at of indices) {
         const end = from + (messages[at]?.claims.length ?? 0);
         const own = all.slice(from, end);
-        const away = own.find((one) => typeof one !== "string");
-        outcomes[at] = away ?? { value: own.filter((one) => typeof one === "string") };
+        const refused = own.find((one) => typeof one !== "string");
+        outcomes[at] = refused ?? { value: own.filter((one) => typeof one === "string") };
         from = end;
       }
     }),

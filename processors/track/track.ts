@@ -14,8 +14,8 @@ import { factsApplied } from "#core/platform/process/metrics.ts";
 import { nextTurn } from "#core/platform/process/next-turn.ts";
 import { continueTrace, type TracedWork } from "#core/platform/process/tracing.ts";
 import { shipmentPartition } from "#core/platform/redis/keys.ts";
-import { isPartAway } from "#core/platform/redis/part-away.ts";
 import { describeFailure } from "#core/platform/redis/store-unavailable.ts";
+import { isShardUnavailable } from "#core/platform/redis/unavailable-shard.ts";
 import { instantOf } from "#core/platform/time/rome-time.ts";
 import { erasedFact } from "#core/shipments/rules/erase.ts";
 import { foldAll } from "#core/shipments/rules/fold.ts";
@@ -82,8 +82,8 @@ export function trackHandler(deps: TrackDeps): Handler {
     }
     let open: Arrivals = Map.groupBy(arrivals, ({ logged }) => logged.shipmentId);
     for (let round = 1; open.size > 0 && round <= ROUNDS; round += 1) {
-      const { conflicts, missing, away } = await applyAll(deps, open);
-      for (const [id, error] of away) {
+      const { conflicts, missing, inUnavailable } = await applyAll(deps, open);
+      for (const [id, error] of inUnavailable) {
         const reason = describeFailure(error);
         failures.push(...(open.get(id) ?? []).map(({ entry }) => ({ entry, reason, waits: true })));
       }
@@ -159,7 +159,7 @@ export async function releaseSetAside(deps: TrackDeps, ids: readonly number[]): 
   for (let round = 1; open.length > 0; round += 1) {
     if (round > ROUNDS) throw new Error(KEPT_CHANGING);
     const applied = await applyAll(deps, new Map(open.map((id) => [id, []])));
-    for (const error of applied.away.values()) throw error;
+    for (const error of applied.inUnavailable.values()) throw error;
     open = applied.conflicts;
   }
 }
@@ -168,8 +168,8 @@ interface Applied {
   /** Shipments that another process has changed meanwhile, or for which more events were set aside. */
   readonly conflicts: readonly number[];
   readonly missing: readonly number[];
-  /** Shipments that are in a part of a cluster that is away, or have something there, and why: all others are done. */
-  readonly away: ReadonlyMap<number, unknown>;
+  /** Shipments that are in an unavailable shard, or have something there, and why: all others are done. */
+  readonly inUnavailable: ReadonlyMap<number, unknown>;
 }
 
 /**
@@ -186,20 +186,20 @@ async function applyAll(deps: TrackDeps, open: Arrivals): Promise<Applied> {
   const settled = Promise.allSettled(gathering);
   const committing: Promise<readonly number[]>[] = [];
   const missing: number[] = [];
-  const away = new Map<number, unknown>();
-  const orAway = (ids: readonly number[]) => (error: unknown) => {
-    if (!isPartAway(error, deps.redis)) throw error;
-    for (const id of ids) away.set(id, error);
+  const inUnavailable = new Map<number, unknown>();
+  const orUnavailable = (ids: readonly number[]) => (error: unknown) => {
+    if (!isShardUnavailable(error, deps.redis)) throw error;
+    for (const id of ids) inUnavailable.set(id, error);
   };
   try {
     for (const [at, reading] of gathering.entries()) {
       const ids = calls[at] ?? [];
-      const shipments = await reading.catch(orAway(ids));
+      const shipments = await reading.catch(orUnavailable(ids));
       if (!shipments) continue;
       const found = new Set(shipments.map(({ shipment }) => shipment.id));
       missing.push(...ids.filter((id) => !found.has(id)));
       const commit = apply(deps, await configuration, shipments).catch((error) => {
-        orAway([...found])(error);
+        orUnavailable([...found])(error);
         return [];
       });
       // Its failure is heard at the end, after the others.
@@ -210,7 +210,7 @@ async function applyAll(deps: TrackDeps, open: Arrivals): Promise<Applied> {
   } finally {
     await Promise.allSettled([settled, ...committing]);
   }
-  return { conflicts: (await Promise.all(committing)).flat(), missing, away };
+  return { conflicts: (await Promise.all(committing)).flat(), missing, inUnavailable };
 }
 
 /** @returns ids of shipments that another process has changed meanwhile, or for which more events were set aside */

@@ -15,8 +15,11 @@ import type { Ticking } from "#core/platform/process/tick.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import { PARTITIONS } from "#core/platform/redis/keys.ts";
 import { startTickingThroughOutages } from "#core/platform/redis/outage.ts";
-import { isPartAway, unlessPartIsAway } from "#core/platform/redis/part-away.ts";
 import { isStoreUnavailable } from "#core/platform/redis/store-unavailable.ts";
+import {
+  isShardUnavailable,
+  unlessShardUnavailable,
+} from "#core/platform/redis/unavailable-shard.ts";
 import { readLaneDepths } from "#core/webhooks/store/attempt-stats.ts";
 import {
   type Replay,
@@ -42,7 +45,7 @@ export function startReplayJobs(deps: ReplayDeps): Ticking {
 
 async function stepAll(deps: ReplayDeps): Promise<void> {
   const partitions = Array.from({ length: PARTITIONS }, (_, n) => n);
-  const ignore = unlessPartIsAway(deps.redis);
+  const ignore = unlessShardUnavailable(deps.redis);
   const replays = await Promise.all(
     partitions.map((n) => runningReplays(deps.redis, n).catch(ignore)),
   );
@@ -51,7 +54,7 @@ async function stepAll(deps: ReplayDeps): Promise<void> {
       await step(deps, replay);
     } catch (error) {
       // Those of the other partitions go on.
-      if (isPartAway(error, deps.redis)) continue;
+      if (isShardUnavailable(error, deps.redis)) continue;
       if (isStoreUnavailable(error, deps.redis)) throw error;
       // It holds up no other replay, and goes on with the next tick.
       internalErrors.inc({ part: "replays" });

@@ -10,7 +10,7 @@ import { startTestCluster, type TestCluster } from "#test/support/redis-cluster.
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { testSetup } from "#test/support/setup.ts";
 
-/** What counts the requests of the one is in another part of the cluster than that of the other and what every role needs. */
+/** What counts the requests of the one is in another shard than that of the other and what every role needs. */
 const LOST = { code: "BRT", number: 1 };
 const SERVED = { code: "GLS_ITA", number: 2 };
 const LIMIT_MS = 30_000;
@@ -34,7 +34,7 @@ afterAll(async () => {
   await cluster.stop();
 }, 60_000);
 
-test("a courier whose part of the cluster is away gets 503 with Retry-After; others are served, and ingest stays ready", async () => {
+test("a courier whose shard is unavailable gets 503 with Retry-After; others are served, and ingest stays ready", async () => {
   const { redis, live } = runtime;
   const intake = openIntake(redis, live, 1_000);
   const ask = ({ code }: { readonly code: string }) =>
@@ -45,7 +45,7 @@ test("a courier whose part of the cluster is away gets 503 with Retry-After; oth
   const ready = async () => (await request("GET", `${ingest.url}/readyz`)).status;
   expect(await Promise.all([ask(SERVED), ask(LOST), ready()])).toEqual([true, true, 200]);
   const recover = await cluster.loseShard(courierRateKey(LOST.code));
-  await eventually(async () => (await ask(LOST)) === "unavailable", "it is away", LIMIT_MS);
+  await eventually(async () => (await ask(LOST)) === "unavailable", "it is unavailable", LIMIT_MS);
   // The first goes alone; those that come meanwhile share the next call.
   expect(await Promise.all([ask(SERVED), ask(LOST), ask(SERVED)])).toEqual([
     true,

@@ -166,13 +166,13 @@ describe("on a six-node cluster", () => {
     ];
     const lost = [2, 0, 1].find((one) => !taken.includes(one)) ?? 0;
     const there = eventAt(numbers, (tag) => shard(tag) !== lost);
-    const away = eventAt(numbers, (tag) => shard(tag) === lost);
+    const elsewhere = eventAt(numbers, (tag) => shard(tag) === lost);
     const tag = Array.from({ length: 16 }, (_, n) => companyTag(n)).find(
       (one) => shard(one) === lost,
     );
     recover = await cluster.loseShard(tag ?? "");
     const refused = await eventually(async () => {
-      const answer = await push(url, [away]);
+      const answer = await push(url, [elsewhere]);
       return answer.status !== 200 && answer;
     }, "an event of a lost slot is refused");
     expect([refused.status, refused.body.code]).toEqual([503, "STORE_UNAVAILABLE"]);
@@ -186,7 +186,7 @@ describe("on a six-node cluster", () => {
     expect(await allReadiness(ports)).toEqual(inAll("ready"));
     await recover();
     recover = async () => {};
-    await eventually(async () => (await push(url, [away])).status === 200, "taken", LIMIT_MS);
+    await eventually(async () => (await push(url, [elsewhere])).status === 200, "taken", LIMIT_MS);
     expect(await readiness(url)).toBe("ready");
   }, 300_000);
 });

@@ -251,7 +251,7 @@ describe("a cluster", () => {
     const [one, other] = await Promise.all([clusterNode(), clusterNode()]);
     const client = await connectRedis(one.url, createLog("silent"));
     const slotOf = async (key: string) => String(await one.send("CLUSTER", "KEYSLOT", key));
-    expect(await reasons(() => client.get("a"))).toEqual(["a part of the cluster is down"]);
+    expect(await reasons(() => client.get("a"))).toEqual(["a shard of the cluster is unavailable"]);
     await one.send("CLUSTER", "MEET", "127.0.0.1", String(other.port), String(other.bus));
     await eventually(
       async () =>

@@ -20,7 +20,7 @@ import { untilServed } from "#test/support/until-served.ts";
 const SHIPMENTS = 40;
 const SENDERS = 2;
 const EVENTS_BETWEEN = 50;
-/** Of the company in another shard, one by one while the shard is away. */
+/** Of the company in another shard, one by one while the shard is unavailable. */
 const EVENTS_MEANWHILE = 30;
 const COURIER = "GLS_ITA";
 /** The first company of the setup has its partition there; the second one, the courier's rate and the configuration do not. */
@@ -63,7 +63,7 @@ async function historiesOf(merchant: Merchant, ids: readonly number[]): Promise<
   return found.toSorted();
 }
 
-/** Applied, sent and analysed while the shard is away, by ports that are ready and a panel that can be read. */
+/** Applied, sent and analysed while the shard is unavailable, by ports that are ready and a panel that can be read. */
 async function expectServedMeanwhile(
   beta: Merchant,
   otherIds: readonly number[],
@@ -110,7 +110,7 @@ test("a lost shard takes nothing with it that does not need it, and everything c
   await stream.grows("events are accepted", EVENTS_BETWEEN);
   const measuring = startMeasuring(
     "Hurt everything",
-    "a shard of the cluster away, master and replica, under the whole product",
+    "an unavailable shard of the cluster, master and replica, under the whole product",
   );
   const lostAtMs = performance.now();
   const bringBack = await cluster.loseShard(LOST);
@@ -128,7 +128,7 @@ test("a lost shard takes nothing with it that does not need it, and everything c
   }
   const due = meanwhile.map(({ eventId }) => eventId).toSorted();
   await expectServedMeanwhile(beta, otherIds, meanwhile);
-  const awaySeconds = Math.round((performance.now() - lostAtMs) / 100) / 10;
+  const unavailableSeconds = Math.round((performance.now() - lostAtMs) / 100) / 10;
 
   const backAtMs = performance.now();
   await bringBack();
@@ -149,7 +149,7 @@ test("a lost shard takes nothing with it that does not need it, and everything c
   const analysed = await own.analysed();
   expect(analysed).toBe(accepted.size);
   const further = {
-    "seconds away": awaySeconds,
+    "seconds unavailable": unavailableSeconds,
     "answers of 503": refused.length,
     "events of other shards, applied and sent meanwhile": due.length,
     "webhooks received": receiver.requests.length,

@@ -5,7 +5,7 @@
 import { randomBytes } from "node:crypto";
 import { type Redis, run, script } from "#core/platform/redis/client.ts";
 import { sessionKey } from "#core/platform/redis/keys.ts";
-import { isPartAway } from "#core/platform/redis/part-away.ts";
+import { isShardUnavailable } from "#core/platform/redis/unavailable-shard.ts";
 import { hashToken } from "#core/platform/secrets/secrets.ts";
 import endSource from "./end-session.lua" with { type: "text" };
 import openSource from "./open-session.lua" with { type: "text" };
@@ -37,7 +37,7 @@ export async function openSession(redis: Redis, session: Session, nowMs: number)
       await run(redis, openScript, [sessionKey(hashToken(id))], [record, String(SESSION_MS)]);
       return id;
     } catch (error) {
-      if (tries === IDS_TRIED || !isPartAway(error, redis)) throw error;
+      if (tries === IDS_TRIED || !isShardUnavailable(error, redis)) throw error;
     }
   }
 }

@@ -4,7 +4,7 @@
  */
 import { EntityId } from "redis-om";
 import type { Redis } from "#core/platform/redis/client.ts";
-import { isPartAway } from "#core/platform/redis/part-away.ts";
+import { isShardUnavailable } from "#core/platform/redis/unavailable-shard.ts";
 import { type Entities, type EntityKind, entityIds, readEntities } from "./entities.ts";
 
 export type ReadEntities = <K extends EntityKind>(name: K) => Promise<Entities[K][]>;
@@ -24,7 +24,7 @@ export function rememberEntities(redis: Redis): KnownEntities {
 
   function instead<T>(value: T) {
     return (error: unknown): T => {
-      if (!isPartAway(error, redis)) throw error;
+      if (!isShardUnavailable(error, redis)) throw error;
       failure = error as Error;
       return value;
     };
@@ -47,7 +47,7 @@ export function rememberEntities(redis: Redis): KnownEntities {
       return await readEntities(redis, name, await entityIds(redis, name));
     } catch (error) {
       const before: ById<K> | undefined = known[name];
-      if (!before || !isPartAway(error, redis)) throw error;
+      if (!before || !isShardUnavailable(error, redis)) throw error;
       return readInParts(name, before);
     }
   }

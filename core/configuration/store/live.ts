@@ -2,7 +2,7 @@
 
 import type { Redis } from "#core/platform/redis/client.ts";
 import { SYSTEM_KEY } from "#core/platform/redis/keys.ts";
-import { isPartAway } from "#core/platform/redis/part-away.ts";
+import { isShardUnavailable } from "#core/platform/redis/unavailable-shard.ts";
 import { type Configuration, loadConfiguration } from "./configuration.ts";
 import { rememberEntities } from "./known-entities.ts";
 
@@ -35,7 +35,7 @@ export async function createLive(
   const entities = rememberEntities(redis);
   let configuration = await loadConfiguration(redis, publicUrl, entities.read);
   /** Why some of it could not be loaded; null = it is whole. */
-  let partAway: Error | null = null;
+  let shardFailure: Error | null = null;
   let loadAgainAtMs = 0;
   let offsetMs = 0;
   let currentAtMs = performance.now();
@@ -52,9 +52,9 @@ export async function createLive(
   async function load(): Promise<Configuration> {
     entities.takeFailure();
     const loaded = await loadConfiguration(redis, publicUrl, entities.read);
-    partAway = entities.takeFailure();
+    shardFailure = entities.takeFailure();
     loadAgainAtMs = performance.now() + LOAD_AGAIN_MS;
-    configuration = partAway ? { ...loaded, version: configuration.version } : loaded;
+    configuration = shardFailure ? { ...loaded, version: configuration.version } : loaded;
     return configuration;
   }
 
@@ -63,12 +63,12 @@ export async function createLive(
       const [version, offset] = await redis.hmGet(SYSTEM_KEY, ["version", "clockOffsetMs"]);
       if (testClock) offsetMs = Number(offset ?? 0);
       const isOld = Number(version ?? 0) !== configuration.version;
-      if (partAway ? performance.now() >= loadAgainAtMs : isOld) await reload();
-      if (partAway) throw partAway;
+      if (shardFailure ? performance.now() >= loadAgainAtMs : isOld) await reload();
+      if (shardFailure) throw shardFailure;
       currentAtMs = performance.now();
     } catch (error) {
       const isKept = performance.now() < currentAtMs + keptMs;
-      if (!isKept || !isPartAway(error, redis)) throw error;
+      if (!isKept || !isShardUnavailable(error, redis)) throw error;
     }
     return configuration;
   }

@@ -147,13 +147,15 @@ export async function refusals(
 /** @returns why slots of this cluster must not be moved at all */
 export function clusterFaults({ links, silent }: Links): string[] {
   const failing = links.filter(({ node }) => node.isFailing).map(({ node }) => node.place);
-  const away = [...silent.map(({ place }) => place), ...failing];
+  const unreachable = [...silent.map(({ place }) => place), ...failing];
   const covered = links
     .filter(({ node }) => node.isMaster)
     .flatMap(({ node }) => node.slots)
     .reduce((sum, [from, to]) => sum + to - from + 1, 0);
   return [
-    ...away.map((place) => `the node ${place} does not answer: bring it back or remove it first`),
+    ...unreachable.map(
+      (place) => `the node ${place} does not answer: bring it back or remove it first`,
+    ),
     ...(covered < SLOTS ? [`${SLOTS - covered} slots have no master`] : []),
   ];
 }

@@ -9,8 +9,8 @@
  * |                                     | failure parks it as dead letter (`retries.ts`)                           |
  * | the log is full of dead letters     | the part is retried every minute, and a metric reports it                |
  * | a dead letter is redriven           | only this group tries it once more; a failure parks it again             |
- * | ClickHouse or the one Redis is away | the whole batch waits and is retried without end; nothing is counted     |
- * | a part of a cluster is away         | its partitions are left behind (`behind.ts`), and what others hold for it |
+ * | ClickHouse or the one Redis is down | the whole batch waits and is retried without end; nothing is counted     |
+ * | a shard of a cluster is unavailable | its partitions are left behind (`behind.ts`), and what others hold for it |
  * |                                     | waits in retry (`handling.ts`)  ; everything else goes on              |
  * | an answer of Redis is lost          | what was delivered to us is asked for again                              |
  * | this process dies                   | another process takes its entries over once its heartbeat has expired |

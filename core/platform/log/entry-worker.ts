@@ -94,7 +94,7 @@ function reportsOf({ log, source, group }: EntryWorkerOptions) {
   let waitingLoggedAtMs = Number.NEGATIVE_INFINITY;
   for (const counter of [deadLetters, deadLettersAtLimit]) counter.inc({ group }, 0);
 
-  /** Over and over again while a part is away: one line, then one every so often. */
+  /** Over and over again while a shard is unavailable: one line, then one every so often. */
   function waiting(failures: readonly Failure[]): void {
     const all = failures.filter(({ waits }) => waits);
     const [first] = all;

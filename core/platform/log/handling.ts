@@ -1,9 +1,9 @@
-/** Hands entries to the handler of a consumer, whatever of the store is away, and tells what failed and what was left. */
+/** Hands entries to the handler of a consumer, whichever shards are unavailable, and tells what failed and what was left. */
 import type { Redis } from "#core/platform/redis/client.ts";
 import type { Outage } from "#core/platform/redis/outage.ts";
-import { isPartAway } from "#core/platform/redis/part-away.ts";
 import { probeWrites } from "#core/platform/redis/probe.ts";
 import { describeFailure, isStoreUnavailable } from "#core/platform/redis/store-unavailable.ts";
+import { isShardUnavailable } from "#core/platform/redis/unavailable-shard.ts";
 import type { LogItem } from "./log-entry.ts";
 import type { Failure } from "./retries.ts";
 
@@ -19,7 +19,7 @@ export interface HandlingOptions {
   readonly onStep: () => void;
 }
 
-/** Partitions of which something was left undone, and why: they are away themselves. */
+/** Partitions of which something was left undone, and why: they are unavailable themselves. */
 export type Left = ReadonlyMap<string, unknown>;
 
 interface Handled {
@@ -53,7 +53,7 @@ export function handlingOf(
       try {
         return await handler(entries);
       } catch (error) {
-        if (!isStoreUnavailable(error, redis) || isStopping() || isPartAway(error, redis))
+        if (!isStoreUnavailable(error, redis) || isStopping() || isShardUnavailable(error, redis))
           throw error;
         await Bun.sleep(outage.failed(error));
         onStep();
@@ -61,12 +61,12 @@ export function handlingOf(
     }
   }
 
-  /** Where a part of a cluster is away, the partitions of a batch are handled apart from each other. */
+  /** Where a shard is unavailable, the partitions of a batch are handled apart from each other. */
   return async function handle(entries: readonly LogItem[]): Promise<Handled> {
     try {
       return { failures: await handleInSteps(entries), left: NONE_LEFT };
     } catch (error) {
-      if (!isPartAway(error, redis) || isStopping()) throw error;
+      if (!isShardUnavailable(error, redis) || isStopping()) throw error;
       const groups = [...Map.groupBy(entries, ({ key }) => key)];
       // Of a single partition the whole has been tried just now.
       const handleGroup = groups.length === 1 ? handleOneByOne : handlePartition;
@@ -82,12 +82,12 @@ export function handlingOf(
     try {
       return { failures: await handleInSteps(entries), left: NONE_LEFT };
     } catch (error) {
-      if (!isPartAway(error, redis)) throw error;
+      if (!isShardUnavailable(error, redis)) throw error;
       return handleOneByOne(key, entries);
     }
   }
 
-  /** A partition that is away is left. In one that is there, what needs another one waits for its own next try and holds up nothing. */
+  /** An unavailable partition is left. In one that is there, what needs another one waits for its own next try and holds up nothing. */
   async function handleOneByOne(key: string, entries: readonly LogItem[]): Promise<Handled> {
     try {
       await probeWrites(redis, [key]);
@@ -104,7 +104,7 @@ export function handlingOf(
     try {
       return await handleInSteps([entry]);
     } catch (error) {
-      if (!isPartAway(error, redis)) throw error;
+      if (!isShardUnavailable(error, redis)) throw error;
       return [{ entry, reason: describeFailure(error), waits: true }];
     }
   }

@@ -5,7 +5,7 @@
 
 import { startTicking } from "#core/platform/process/tick.ts";
 import { type Redis, run, script } from "#core/platform/redis/client.ts";
-import { unlessPartIsAway } from "#core/platform/redis/part-away.ts";
+import { unlessShardUnavailable } from "#core/platform/redis/unavailable-shard.ts";
 import dropSource from "./drop-consumer.lua" with { type: "text" };
 import type { LogEntry } from "./log-entry.ts";
 import { ENTRIES_LIMIT, entriesOf } from "./log-reader.ts";
@@ -56,7 +56,7 @@ export function startHeartbeat(
 }
 
 /**
- * Processes what dead consumers of the group hold. Their names go once they hold nothing. On a cluster, partitions that are away are left
+ * Processes what dead consumers of the group hold. Their names go once they hold nothing. On a cluster, unavailable partitions are left
  * for later, and so are consumers whose heartbeat is: they may be alive.
  * @param keys partitions of the log to look at
  */
@@ -72,7 +72,9 @@ export async function takeOver(
     await Promise.all(keys.map((key) => deadConsumers(redis, key, group, consumer)))
   ).flat();
   for (const one of dead) {
-    await takeOverOne(redis, one, source, group, consumer, process).catch(unlessPartIsAway(redis));
+    await takeOverOne(redis, one, source, group, consumer, process).catch(
+      unlessShardUnavailable(redis),
+    );
   }
 }
 
@@ -106,7 +108,7 @@ async function deadConsumers(
   group: GroupName,
   own: string,
 ): Promise<Dead[]> {
-  const ignore = unlessPartIsAway(redis);
+  const ignore = unlessShardUnavailable(redis);
   const dead: Dead[] = [];
   for (const one of (await redis.xInfoConsumers(key, group).catch(ignore)) ?? []) {
     const name = String(one.name);

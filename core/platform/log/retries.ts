@@ -11,8 +11,8 @@ import {
   retriesKey,
   retryAgesKey,
 } from "#core/platform/redis/keys.ts";
-import { unlessPartIsAway } from "#core/platform/redis/part-away.ts";
 import { runTogether } from "#core/platform/redis/run-together.ts";
+import { unlessShardUnavailable } from "#core/platform/redis/unavailable-shard.ts";
 import acknowledgeSource from "./acknowledge.lua" with { type: "text" };
 import dueSource from "./due-retries.lua" with { type: "text" };
 import type { LogEntry, LogItem } from "./log-entry.ts";
@@ -93,7 +93,7 @@ function retryText(id: string, fields: LogItem["fields"], tries: number, waited 
   return JSON.stringify(waited === 0 ? text : { ...text, waited });
 }
 
-/** On a cluster, those of partitions that are away are left out. @param limit of each log */
+/** On a cluster, those of unavailable partitions are left out. @param limit of each log */
 export async function readDueRetries(
   redis: Redis,
   logKeys: readonly string[],
@@ -108,7 +108,7 @@ export async function readDueRetries(
         [retriesKey(key, group)],
         [String(limit)],
         ENTRY_US,
-      ).catch(unlessPartIsAway(redis)),
+      ).catch(unlessShardUnavailable(redis)),
     ),
   );
   return lists.flatMap((texts, at) =>
@@ -151,7 +151,7 @@ export async function settleRetries(
         const limits = [deadLettersPerLog, AT_LIMIT_RETRY_MS].map(String);
         const args = [key, group, ...limits, ...part.flatMap(settleArguments)];
         const reply = await run<number[]>(redis, settleScript, keys, args).catch(
-          unlessPartIsAway(redis),
+          unlessShardUnavailable(redis),
         );
         if (reply === undefined) break;
         part.forEach((one, at) => {

@@ -10,8 +10,8 @@ import {
   logCountsKey,
   retryAgesKey,
 } from "#core/platform/redis/keys.ts";
-import { type Missing, orMissing } from "#core/platform/redis/part-away.ts";
 import { runTogether } from "#core/platform/redis/run-together.ts";
+import { type Missing, orMissing } from "#core/platform/redis/unavailable-shard.ts";
 import { splitChanges } from "#core/shipments/store/change-log.ts";
 import type { Fields } from "./log-entry.ts";
 import readLagSource from "./read-lag.lua" with { type: "text" };
@@ -67,7 +67,7 @@ export interface Lag {
   readonly seconds: number;
 }
 
-/** How far every group is behind its log. @param missing the partitions that are away are noted there and left out */
+/** How far every group is behind its log. @param missing unavailable partitions are noted there and left out */
 export async function readLags(redis: Redis, missing?: Missing): Promise<Lag[]> {
   const lags: Lag[] = [];
   for (const log of Object.keys(LOGS) as LogName[]) {

@@ -126,8 +126,8 @@ export function mastersOf(redis: Redis) {
   return cluster ? cluster.masters.flatMap(({ client }) => client ?? []) : [redis];
 }
 
-/** Masters of a cluster without a connection, as `host:port`; of one server none: it is away whole. */
-export function mastersAway(redis: Redis): string[] {
+/** Masters of a cluster without a connection, as `host:port`; of one server none: it is unavailable as a whole. */
+export function unavailableMasters(redis: Redis): string[] {
   const masters = clusters.get(redis)?.masters ?? [];
   return masters
     .filter(({ client }) => !client?.isReady)

@@ -1,6 +1,6 @@
 /**
  * How long a command of a cluster's client waits for the connection to its master. While the connection is being made for the first
- * time the client lets commands wait for it: those to a shard that is away would take seconds to fail, each of them, and hold up
+ * time the client lets commands wait for it: those to an unavailable shard would take seconds to fail, each of them, and hold up
  * whatever was asked for together with them.
  */
 import { ClientOfflineError } from "redis";

@@ -1,12 +1,12 @@
 /** Whether the replicas are there that writes wait for (`REDIS_WAIT_REPLICAS`). */
 import type { Log } from "#core/platform/process/log.ts";
 import {
-  mastersAway,
   mastersOf,
   placeOf,
   type Redis,
   replicaTermsOf,
   StoreUnreachable,
+  unavailableMasters,
 } from "./client.ts";
 import { type ReplicaTerms, replicasOnline } from "./replica-waits.ts";
 
@@ -50,7 +50,7 @@ export interface Masters {
 
 export async function readMasters(redis: Redis): Promise<Masters> {
   const { wanted } = replicaTermsOf(redis);
-  const away = mastersAway(redis);
+  const away = unavailableMasters(redis);
   const counting = mastersOf(redis).map(async (master) => {
     const node = placeOf(master);
     try {

@@ -50,7 +50,7 @@ const CODES: Readonly<Record<string, string>> = {
   UNKILLABLE: "it is busy with a script",
   LOADING: "it loads its data",
   MASTERDOWN: "it has lost its master",
-  CLUSTERDOWN: "a part of the cluster is down",
+  CLUSTERDOWN: "a shard of the cluster is unavailable",
   TRYAGAIN: "keys are being moved in the cluster",
   ASK: "keys are being moved in the cluster",
   MOVED: "keys have moved in the cluster",

@@ -28,7 +28,7 @@ import {
   PARTITIONS,
   webhookKeys,
 } from "#core/platform/redis/keys.ts";
-import { type Missing, orMissing } from "#core/platform/redis/part-away.ts";
+import { type Missing, orMissing } from "#core/platform/redis/unavailable-shard.ts";
 import { ENDPOINTS_PER_CHANNEL } from "#core/setup/rules/setup.ts";
 import { drainLanes, ITEMS_PER_CALL } from "#core/webhooks/store/deliveries/deliveries.ts";
 import alertSource from "./alert.lua" with { type: "text" };

@@ -5,7 +5,7 @@ import { openSession, SESSION_MS } from "#core/accounts/store/sessions.ts";
 import type { AccountEntity } from "#core/configuration/store/entities.ts";
 import { takeCourierRate } from "#core/events/store/courier-rate.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { isPartAway } from "#core/platform/redis/part-away.ts";
+import { isShardUnavailable } from "#core/platform/redis/unavailable-shard.ts";
 import { verifyPassword } from "#core/platform/secrets/passwords.ts";
 import { refuseGuess } from "#core/platform/secrets/wrong-secrets.ts";
 import {
@@ -38,7 +38,7 @@ export async function admitLogin(
   const network = networkOf(deps, request, server);
   const taking = takeCourierRate(redis, `login ${network}`, LOGIN_RATE, live.now());
   const verdict = await taking.catch((error) => {
-    if (!isPartAway(error, redis)) throw error;
+    if (!isShardUnavailable(error, redis)) throw error;
     return { error };
   });
   if ("error" in verdict) return { network, uncounted: verdict.error };

@@ -10,7 +10,7 @@ const VERY_LATE_SECONDS = 600;
 const OVERDUE_SECONDS = 300;
 /** A difference of the ledger that stays for so long is none of what is under way. */
 const LEDGER_MS = 60_000;
-const AWAY_DOCS = "operations.md#when-the-store-is-unavailable";
+const UNAVAILABLE_DOCS = "operations.md#when-the-store-is-unavailable";
 const WEBHOOK_DOCS = "webhooks.md#for-operators";
 
 /** The gravest first. */
@@ -23,13 +23,13 @@ export function alarmsOf(overview: Omit<Overview, "alarms">): Finding[] {
       code: "CLICKHOUSE_UNAVAILABLE",
       severity: "critical",
       text,
-      docs: AWAY_DOCS,
+      docs: UNAVAILABLE_DOCS,
     });
   }
   const { away, replicasMissing } = stores.redis;
   if (away.length > 0) {
-    const text = `A part of Redis is away: ${away.join(", ")}. What needs it is refused, and its figures are missing here.`;
-    found.push({ code: "REDIS_PART_AWAY", severity: "critical", text, docs: AWAY_DOCS });
+    const text = `A shard of Redis is unavailable: ${away.join(", ")}. What needs it is refused, and its figures are missing here.`;
+    found.push({ code: "REDIS_PART_AWAY", severity: "critical", text, docs: UNAVAILABLE_DOCS });
   }
   if (replicasMissing.length > 0) {
     const nodes = replicasMissing.map((one) => `${one.node} ${one.replicas}/${one.wanted}`);

@@ -91,7 +91,7 @@ export const Overview = Type.Object({
   }),
   missing: Type.Array(Type.String(), {
     description:
-      "partitions, and keys, whose part of a Redis Cluster is away: the other figures are of what is there",
+      "partitions, and keys, whose shard of a Redis Cluster is unavailable: the other figures are of what is there",
   }),
   stores: Type.Object({
     redis: Type.Object({

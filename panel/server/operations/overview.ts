@@ -6,8 +6,8 @@ import { countConflicts } from "#core/events/store/number-conflicts.ts";
 import { readDone, readLags } from "#core/platform/log/streams.ts";
 import { mayAnswer } from "#core/platform/openapi/operation.ts";
 import { ARCHIVER_STATUS_KEY, NUMBER_CONFLICT_KEYS } from "#core/platform/redis/keys.ts";
-import { type Missing, orMissing } from "#core/platform/redis/part-away.ts";
 import { readMasters } from "#core/platform/redis/replicas.ts";
+import { type Missing, orMissing } from "#core/platform/redis/unavailable-shard.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import {
   type Ledger,

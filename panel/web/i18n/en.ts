@@ -198,7 +198,7 @@ export const en = {
     ready: "Ready",
     notReady: "Not ready",
     incomplete: "Incomplete",
-    incompleteTitle: "A part of Redis is away",
+    incompleteTitle: "A shard of Redis is unavailable",
     incompleteText: (missing: string) =>
       `The figures on this page leave out what is stored there: ${missing}. They will be whole again when it is back.`,
     notToBeTold: "Cannot be told",
@@ -212,8 +212,8 @@ export const en = {
     alarmTexts: {
       clickhouse: "The analytics do not answer: benchmarks are unavailable, and changes wait.",
       ledger: "The ledger does not balance.",
-      partAway: (nodes: string) =>
-        `A part of Redis is away: ${nodes}. What needs it is refused, and its figures are missing here.`,
+      shardUnavailable: (nodes: string) =>
+        `A shard of Redis is unavailable: ${nodes}. What needs it is refused, and its figures are missing here.`,
       replicas: (nodes: string) => `Redis masters without their replicas: ${nodes}.`,
       lag: (group: string, duration: string, entries: string) =>
         `Consumer ${group} is ${duration} behind, with ${counted(entries, "entry", "entries")}.`,

@@ -189,7 +189,7 @@ export const it: Messages = {
     ready: "Pronto",
     notReady: "Non pronto",
     incomplete: "Incompleto",
-    incompleteTitle: "Una parte di Redis non risponde",
+    incompleteTitle: "Uno shard di Redis non risponde",
     incompleteText: (missing) =>
       `I numeri di questa pagina non comprendono ciò che vi è conservato: ${missing}. Torneranno completi quando risponderà.`,
     notToBeTold: "Non si può dire",
@@ -204,8 +204,8 @@ export const it: Messages = {
       clickhouse:
         "Gli analytics non rispondono: i benchmark non sono disponibili e le modifiche attendono.",
       ledger: "La quadratura non torna.",
-      partAway: (nodes) =>
-        `Una parte di Redis non risponde: ${nodes}. Le richieste che la riguardano sono rifiutate, e qui mancano i suoi numeri.`,
+      shardUnavailable: (nodes) =>
+        `Uno shard di Redis non risponde: ${nodes}. Le richieste che lo riguardano sono rifiutate, e qui mancano i suoi numeri.`,
       replicas: (nodes) => `Master di Redis senza le loro repliche: ${nodes}.`,
       lag: (group, duration, entries) =>
         `Il consumatore ${group} è indietro di ${duration}, con ${counted(entries, "voce", "voci")}.`,

@@ -29,7 +29,7 @@ import {
   PARTITIONS,
   webhookKeys,
 } from "#core/platform/redis/keys.ts";
-import { type Missing, orMissing } from "#core/platform/redis/part-away.ts";
+import { type Missing, orMissing } from "#core/platform/redis/unavailable-shard.ts";
 import type { Verdict } from "#core/webhooks/rules/trigger.ts";
 import { VERDICTS } from "#core/webhooks/rules/trigger.ts";
 import { endpointPartition } from "#core/webhooks/store/endpoints.ts";
@@ -79,7 +79,7 @@ const REASONS = VERDICTS.filter((verdict) => verdict !== "send");
 
 const partitions = Array.from({ length: PARTITIONS }, (_, n) => n);
 
-/** @param missing the partitions that are away are noted there and left out */
+/** @param missing unavailable partitions are noted there and left out */
 export async function readLedger(redis: Redis, missing?: Missing): Promise<Ledger> {
   const read = (key: string) =>
     redis.hGetAll(key).catch(orMissing<Record<string, string>>(redis, missing, key, {}));
@@ -141,7 +141,7 @@ function readCouriers(hashes: ReadonlyArray<Readonly<Record<string, string>>>): 
     .sort((one, other) => (one.courier < other.courier ? -1 : 1));
 }
 
-/** @param missing the partitions that are away are noted there and left out: the books then tell no difference */
+/** @param missing unavailable partitions are noted there and left out: the books then tell no difference */
 export async function readBalance(
   redis: Redis,
   configuration: Configuration,

@@ -1,7 +1,7 @@
 /** The delivery that has waited longest beyond its time. */
 import type { Redis } from "#core/platform/redis/client.ts";
 import { FAILING_FROM, PARTITIONS, webhookKeys } from "#core/platform/redis/keys.ts";
-import { type Missing, orMissing } from "#core/platform/redis/part-away.ts";
+import { type Missing, orMissing } from "#core/platform/redis/unavailable-shard.ts";
 import { readDeliveries } from "./deliveries.ts";
 
 /** Endpoints of a partition whose first waiting delivery is looked at: those whose turn is next, healthy ones first. */
@@ -10,7 +10,7 @@ const ENDPOINTS_LOOKED_AT = 20;
 /**
  * Age of the oldest first attempt that waits, or lateness of the retry that is due longest, in milliseconds; 0 when none
  * waits. Retries that are not yet due wait as planned and do not count.
- * @param missing the partitions that are away are noted there and left out
+ * @param missing unavailable partitions are noted there and left out
  */
 export async function longestOverdueMs(
   redis: Redis,

@@ -92,7 +92,7 @@ function alarmText(
     case "CLICKHOUSE_UNAVAILABLE":
       return alarmTexts.clickhouse;
     case "REDIS_PART_AWAY":
-      return alarmTexts.partAway(stores.redis.away.join(", "));
+      return alarmTexts.shardUnavailable(stores.redis.away.join(", "));
     case "REPLICAS_MISSING":
       return alarmTexts.replicas(
         stores.redis.replicasMissing

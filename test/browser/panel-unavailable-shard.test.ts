@@ -81,9 +81,9 @@ test("without a shard an operator logs in and reads the overview, which says wha
   });
   await open("/overview");
   await page.getByText("Incomplete", { exact: true }).waitFor();
-  const note = page.getByRole("alert").filter({ hasText: "A part of Redis is away" });
+  const note = page.getByRole("alert").filter({ hasText: "A shard of Redis is unavailable" });
   expect(await note.textContent()).toContain("{e0}");
-  await page.getByText(/^A part of Redis is away: 127\.0\.0\.1:\d+\. /).waitFor();
+  await page.getByText(/^A shard of Redis is unavailable: 127\.0\.0\.1:\d+\. /).waitFor();
   await page.getByText("Cannot be told").waitFor();
 
   await bringBack();
@@ -97,7 +97,7 @@ test("without a shard an operator logs in and reads the overview, which says wha
   expect([again.ledger.received, again.stores.redis.ready]).toEqual([16, true]);
 }, 300_000);
 
-test("an operator logs in by the token while the shard is away that counts the tries", async () => {
+test("an operator logs in by the token while the shard is unavailable that counts the tries", async () => {
   const bringBack = await cluster.loseShard(LOST);
   const { page, open, end } = await openVisitor(browser, panel.url ?? "", {
     token: runtime.secrets.panelToken,

@@ -1,5 +1,5 @@
 /**
- * Design, "Part of the store away is part of the service away": with one shard of a cluster away, consumers go on with all partitions
+ * Design, "Part of the store away is part of the service away": with one shard of a cluster unavailable, consumers go on with all partitions
  * that they reach, ingest serves all messages that do not need it, and what waits for it holds up nothing.
  */
 import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
@@ -19,7 +19,7 @@ import {
   SYSTEM_KEY,
   shipmentPartition,
 } from "#core/platform/redis/keys.ts";
-import { isPartAway } from "#core/platform/redis/part-away.ts";
+import { isShardUnavailable } from "#core/platform/redis/unavailable-shard.ts";
 import { readShipments } from "#core/shipments/store/shipments.ts";
 import { trackHandler } from "#processors/track/track.ts";
 import { event } from "#test/support/courier.ts";
@@ -86,8 +86,8 @@ test("a consumer goes on in the partitions of the other shards, and does the res
     eventually(() => keys.every((key) => done.has(`${round} ${key}`)), `round ${round}`, LIMIT_MS);
   const lost = shards.get(CHANGE_LOGS[1] ?? "");
   const there = CHANGE_LOGS.filter((key) => shards.get(key) !== lost);
-  const away = CHANGE_LOGS.filter((key) => shards.get(key) === lost);
-  expect([there.length > 0, away.length > 0]).toEqual([true, true]);
+  const unavailable = CHANGE_LOGS.filter((key) => shards.get(key) === lost);
+  expect([there.length > 0, unavailable.length > 0]).toEqual([true, true]);
   await add("before", CHANGE_LOGS);
   await areDone("before", CHANGE_LOGS);
   await lose(companyTag(1));
@@ -99,7 +99,7 @@ test("a consumer goes on in the partitions of the other shards, and does the res
   await bringBack();
   await eventually(
     () =>
-      add("after", away).then(
+      add("after", unavailable).then(
         () => true,
         () => false,
       ),
@@ -108,7 +108,7 @@ test("a consumer goes on in the partitions of the other shards, and does the res
   );
   await areDone(
     "after",
-    CHANGE_LOGS.filter((key) => away.includes(key)),
+    CHANGE_LOGS.filter((key) => unavailable.includes(key)),
   );
   await consumer.stop();
   // An entry whose acknowledgement was lost may be handled again; those of the other shards had none to lose.
@@ -118,7 +118,7 @@ test("a consumer goes on in the partitions of the other shards, and does the res
   expect(often).toEqual([]);
 }, 300_000);
 
-test("events of shipments that are away wait, hold up none of the others, and are applied once the shard is back", async () => {
+test("events of shipments in an unavailable shard wait, hold up none of the others, and are applied once the shard is back", async () => {
   const { redis, log, live } = runtime;
   const acme = await addShipment(runtime, "AWAY-1");
   const channel = [...live.configuration().channels.values()].find(
@@ -166,13 +166,13 @@ test("events of shipments that are away wait, hold up none of the others, and ar
   await consumer.stop();
 }, 300_000);
 
-test("a command to a shard that is away fails after half a second at most, and those after it at once", async () => {
+test("a command to an unavailable shard fails after half a second at most, and those after it at once", async () => {
   const { redis } = runtime;
   await lose(companyTag(1));
   const key = `${companyTag(1)}key`;
   const fails = async () => {
     const error = await redis.get(key).catch((reason: unknown) => reason);
-    expect(isPartAway(error, redis)).toBe(true);
+    expect(isShardUnavailable(error, redis)).toBe(true);
   };
   await fails();
   const atMs = performance.now();
@@ -182,7 +182,7 @@ test("a command to a shard that is away fails after half a second at most, and t
   expect(mastersOf(redis).length).toBeGreaterThan(0);
 }, 300_000);
 
-test("what is changed in the configuration counts while another part of it is away, and the rest once that is back", async () => {
+test("what is changed in the configuration counts while another shard is unavailable, and the rest once that is back", async () => {
   const { redis, live } = runtime;
   const entity = (id: number) => entityKey("channel", String(id));
   const own = [...live.configuration().channels.keys()];
@@ -222,7 +222,7 @@ test("without the shard of its version the configuration counts as it was last r
   await lose(SYSTEM_KEY);
   expect((await live.refresh()).version).toBe(version);
   const error = await shortly.refresh().catch((reason: unknown) => reason);
-  expect(isPartAway(error, redis)).toBe(true);
+  expect(isShardUnavailable(error, redis)).toBe(true);
   await bringBack();
   await eventually(
     () =>
