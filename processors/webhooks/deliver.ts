@@ -11,7 +11,7 @@
  * | under way in this process without one  | 1,200 | slow ones keep their slots, answered ones wait to be recorded  |
  * | slots beyond them, for newcomers       | 200   | they wait like the others (`send-slots.ts`)                    |
  * | under way of a company in this process | half  | the rest is there for others                                   |
- * | under way per endpoint, all processes  | 4-256 | the level finds itself (`concurrency.ts`); the rest waits      |
+ * | under way per endpoint, all processes  | 4-256 | it adapts (`concurrency.ts`); the rest waits                   |
  * | the same for a failing endpoint        | 2     | until its next success                                         |
  * | under way to silent endpoints          | 2,000 | the rest waits in their lanes, and they are served in turn;    |
  * |                                        |       | fewer where the process may open fewer than 8,000 files        |

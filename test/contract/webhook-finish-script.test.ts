@@ -5,26 +5,28 @@ import { FAILING_FROM } from "#core/platform/redis/keys.ts";
 import { packList } from "#core/platform/redis/packed-list.ts";
 import { scriptOfParts } from "#core/platform/redis/script-parts.ts";
 import finishSource from "#core/webhooks/store/deliveries/finish.lua" with { type: "text" };
+import endpointConcurrency from "#core/webhooks/store/parts/endpoint-concurrency.lua" with {
+  type: "text",
+};
 import endpointHealth from "#core/webhooks/store/parts/endpoint-health.lua" with { type: "text" };
-import endpointLevel from "#core/webhooks/store/parts/endpoint-level.lua" with { type: "text" };
 import settleDelivery from "#core/webhooks/store/parts/settle-delivery.lua" with { type: "text" };
 import { scoresOf } from "#test/support/scores-of.ts";
 import { openTestRedis } from "#test/support/servers.ts";
 
 const finishScript = scriptOfParts(finishSource, {
   "endpoint-health": endpointHealth,
-  "endpoint-level": endpointLevel,
+  "endpoint-concurrency": endpointConcurrency,
   "settle-delivery": settleDelivery,
 });
 
 const NOW_MS = 1_700_000_000_000;
 const START_CONCURRENCY = 4;
-const LEVEL_LIFE_MS = 600_000;
+const CONCURRENCY_LIFE_MS = 600_000;
 const AWAY_MS = 60_000;
 
 const OWN_KEYS = [
   ...["firstRing", "retryRing", "leases", "flight", "turns", "failing", "warned", "ledger"],
-  ...["attempts", "attemptCounts", "lastFailures", "alerts", "alerted", "levels", "pauses"],
+  ...["attempts", "attemptCounts", "lastFailures", "alerts", "alerted", "concurrencies", "pauses"],
 ];
 
 let redis: Redis;
@@ -86,7 +88,7 @@ async function finish(endpoints: readonly Of[], nowMs = NOW_MS): Promise<void> {
     }
     await redis.hSet("flight", id, `${underWay}`);
   }
-  const limits = [nowMs, 3_600, 100, FAILING_FROM, START_CONCURRENCY, LEVEL_LIFE_MS, AWAY_MS];
+  const limits = [nowMs, 3_600, 100, FAILING_FROM, START_CONCURRENCY, CONCURRENCY_LIFE_MS, AWAY_MS];
   await run(redis, finishScript, keys, [...limits.map(String), packList(list)]);
 }
 
@@ -214,45 +216,45 @@ describe("the health", () => {
 describe("the concurrency", () => {
   const USED_MS = NOW_MS - 1_000;
 
-  const level = async (endpoint = "a") => (await redis.hGet("levels", endpoint)) ?? "";
+  const concurrency = async (endpoint = "a") => (await redis.hGet("concurrencies", endpoint)) ?? "";
   /** Where it stands, where it last fell and when, and when it was last in use. */
-  const store = (text: string, endpoint = "a") => redis.hSet("levels", endpoint, text);
+  const store = (text: string, endpoint = "a") => redis.hSet("concurrencies", endpoint, text);
 
   test("begins at 4 and grows by 2 with each success, up to its maximum", async () => {
     await finish([{ endpoint: "a", most: 9, good: 1, underWay: 4 }]);
-    expect(await level()).toBe(`6.000 9.000 0 ${NOW_MS}`);
+    expect(await concurrency()).toBe(`6.000 9.000 0 ${NOW_MS}`);
     await finish([{ endpoint: "a", most: 9, good: 2, underWay: 6 }], NOW_MS + 1);
-    expect(await level()).toBe(`9.000 9.000 0 ${NOW_MS + 1}`);
+    expect(await concurrency()).toBe(`9.000 9.000 0 ${NOW_MS + 1}`);
   });
 
   test("grows while at least half of it is in use", async () => {
     await finish([{ endpoint: "a", good: 1, underWay: 1 }]);
-    expect(await level()).toBe("");
+    expect(await concurrency()).toBe("");
     await finish([{ endpoint: "a", good: 1, underWay: 2 }]);
-    expect(await level()).toStartWith("6.000 ");
+    expect(await concurrency()).toStartWith("6.000 ");
     await finish([{ endpoint: "a", good: 1, underWay: 2 }], NOW_MS + 1);
-    expect(await level()).toEndWith(` ${NOW_MS}`);
+    expect(await concurrency()).toEndWith(` ${NOW_MS}`);
     await finish([{ endpoint: "a", good: 1, underWay: 3 }], NOW_MS + 1);
-    expect(await level()).toStartWith("8.000 ");
+    expect(await concurrency()).toStartWith("8.000 ");
   });
 
   test("is not in use if nothing succeeds", async () => {
     await store(`6.000 256.000 0 ${USED_MS}`);
     await finish([{ endpoint: "a", results: [failed], underWay: 6 }]);
-    expect(await level()).toEndWith(` ${USED_MS}`);
+    expect(await concurrency()).toEndWith(` ${USED_MS}`);
   });
 
-  test("falls once for all that was sent before, and then grows by one for each level of successes", async () => {
+  test("falls once for all that was sent before, and then grows by one for each round of successes", async () => {
     await store(`16.000 256.000 0 ${USED_MS}`);
     await finish([{ endpoint: "a", fall: { factor: 0.5, atMs: USED_MS } }]);
     const fallen = `8.000 8.000 ${NOW_MS} ${NOW_MS}`;
-    expect(await level()).toBe(fallen);
+    expect(await concurrency()).toBe(fallen);
     await finish([{ endpoint: "a", fall: { factor: 0.5, atMs: NOW_MS } }], NOW_MS + 9);
-    expect(await level()).toBe(fallen);
+    expect(await concurrency()).toBe(fallen);
     await finish([{ endpoint: "a", good: 4, underWay: 8 }], NOW_MS + 9);
-    expect(await level()).toBe(`8.500 8.000 ${NOW_MS} ${NOW_MS + 9}`);
+    expect(await concurrency()).toBe(`8.500 8.000 ${NOW_MS} ${NOW_MS + 9}`);
     await finish([{ endpoint: "a", fall: { factor: 0.8, atMs: NOW_MS + 1 } }], NOW_MS + 10);
-    expect(await level()).toBe(`6.800 6.800 ${NOW_MS + 10} ${NOW_MS + 10}`);
+    expect(await concurrency()).toBe(`6.800 6.800 ${NOW_MS + 10} ${NOW_MS + 10}`);
   });
 
   test.each([
@@ -260,17 +262,17 @@ describe("the concurrency", () => {
     [2, "2.000 2.000"],
   ])("never falls below 4, or below a lower maximum: %d", async (most, fallen) => {
     await finish([{ endpoint: "a", most, fall: { factor: 0.1, atMs: 1 } }]);
-    expect(await level()).toBe(`${fallen} ${NOW_MS} ${NOW_MS}`);
+    expect(await concurrency()).toBe(`${fallen} ${NOW_MS} ${NOW_MS}`);
   });
 
   test("obeys a lowered maximum, and grows back by 2 up to where it fell", async () => {
     await store(`20.000 20.000 5 ${USED_MS}`);
     await finish([{ endpoint: "a", most: 8, good: 1, underWay: 8 }]);
-    expect(await level()).toBe(`8.000 20.000 5 ${NOW_MS}`);
+    expect(await concurrency()).toBe(`8.000 20.000 5 ${NOW_MS}`);
     await finish([{ endpoint: "a", good: 5, underWay: 8 }]);
-    expect(await level()).toBe(`18.000 20.000 5 ${NOW_MS}`);
+    expect(await concurrency()).toBe(`18.000 20.000 5 ${NOW_MS}`);
     await finish([{ endpoint: "a", good: 5, underWay: 18 }]);
-    expect(await level()).toBe(`20.000 20.000 5 ${NOW_MS}`);
+    expect(await concurrency()).toBe(`20.000 20.000 5 ${NOW_MS}`);
   });
 
   test.each([
@@ -278,18 +280,18 @@ describe("the concurrency", () => {
     [8, 8, "10.000"],
   ])("grows by 2 after its maximum was raised from %d", async (before, underWay, grown) => {
     await finish([{ endpoint: "a", most: before, good: 9, underWay: before }]);
-    expect(await level()).toBe(`${before}.000 ${before}.000 0 ${NOW_MS}`);
+    expect(await concurrency()).toBe(`${before}.000 ${before}.000 0 ${NOW_MS}`);
     await finish([{ endpoint: "a", good: 1, underWay }]);
-    expect(await level()).toBe(`${grown} 256.000 0 ${NOW_MS}`);
+    expect(await concurrency()).toBe(`${grown} 256.000 0 ${NOW_MS}`);
   });
 
   test.each([
-    [LEVEL_LIFE_MS, "10.100 10.000"],
-    [LEVEL_LIFE_MS + 1, "6.000 256.000"],
+    [CONCURRENCY_LIFE_MS, "10.100 10.000"],
+    [CONCURRENCY_LIFE_MS + 1, "6.000 256.000"],
   ])("starts over after more than ten minutes without use: %d ms", async (restMs, expected) => {
     await store(`10.000 10.000 5 ${NOW_MS - restMs}`);
     await finish([{ endpoint: "a", good: 1, underWay: 5 }]);
-    expect(await level()).toStartWith(expected);
+    expect(await concurrency()).toStartWith(expected);
   });
 
   test.each([
@@ -299,14 +301,14 @@ describe("the concurrency", () => {
     await store(`10.000 10.000 5 ${USED_MS}`);
     await redis.zAdd("failing", { value: "a", score: NOW_MS - failsMs });
     await finish([{ endpoint: "a", results: [delivered], good: 1, underWay: 5 }]);
-    expect(await level()).toStartWith(expected);
+    expect(await concurrency()).toStartWith(expected);
   });
 
   test("goes on falling while its endpoint fails", async () => {
     await store(`10.000 10.000 5 ${USED_MS}`);
     await redis.zAdd("failing", { value: "a", score: 5 });
     await finish([{ endpoint: "a", results: [failed], fall: { factor: 0.5, atMs: USED_MS } }]);
-    expect(await level()).toStartWith("5.000 5.000 ");
+    expect(await concurrency()).toStartWith("5.000 5.000 ");
   });
 
   test("is separate for each endpoint", async () => {
@@ -316,7 +318,7 @@ describe("the concurrency", () => {
       { endpoint: "b", underWay: 4 },
       { endpoint: "c", fall: { factor: 0.5, atMs: USED_MS } },
     ]);
-    expect(await redis.hGetAll("levels")).toEqual({
+    expect(await redis.hGetAll("concurrencies")).toEqual({
       a: `6.000 256.000 0 ${NOW_MS}`,
       c: `5.000 5.000 ${NOW_MS} ${NOW_MS}`,
     });

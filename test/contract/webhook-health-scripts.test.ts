@@ -109,7 +109,7 @@ describe("alert.lua", () => {
 describe("clear-failing.lua", () => {
   const KEYS = [
     ...["failing", "warned", "firstRing", "retryRing", "lastFailures", "alerted", "alerts"],
-    ...["pauses", "levels", "rates"],
+    ...["pauses", "concurrencies", "rates"],
   ];
 
   /** @returns 1 when it was failing */
@@ -124,7 +124,7 @@ describe("clear-failing.lua", () => {
     for (const id of ["a", "b"]) {
       await redis.sAdd("warned", id);
       await redis.hSet("alerted", id, "5");
-      for (const key of ["levels", "rates"]) await redis.hSet(key, id, "before");
+      for (const key of ["concurrencies", "rates"]) await redis.hSet(key, id, "before");
       await redis.zAdd("pauses", { value: id, score: NOW_MS });
     }
   });
@@ -150,13 +150,13 @@ describe("clear-failing.lua", () => {
     ]);
     expect(await redis.hGetAll("alerted")).toEqual({ b: "5" });
     expect(await pauseOf("a")).toBe(NOW_MS);
-    for (const key of ["levels", "rates"]) expect(await redis.hLen(key)).toBe(2);
+    for (const key of ["concurrencies", "rates"]) expect(await redis.hLen(key)).toBe(2);
   });
 
   test("enabling or disabling ends the pause and resets the concurrency, without a recovery alert", async () => {
     await clear("a", null);
     expect([await pauseOf("a"), await pauseOf("b")]).toEqual([0, NOW_MS]);
-    for (const key of ["levels", "rates"]) expect(await redis.hKeys(key)).toEqual(["b"]);
+    for (const key of ["concurrencies", "rates"]) expect(await redis.hKeys(key)).toEqual(["b"]);
     expect([await alerts(), await redis.hLen("alerted")]).toEqual([[], 2]);
     await redis.del("pauses");
     await clear("b", null);

@@ -19,7 +19,7 @@ beforeEach(() => redis.flushAll());
 afterAll(() => stop());
 
 const NOW_MS = 1_000_000;
-const LEVEL_LIFE_MS = 1_000;
+const CONCURRENCY_LIFE_MS = 1_000;
 /** Concurrency that an endpoint begins with. */
 const START = 6;
 const PER_FAILING = 2;
@@ -55,8 +55,8 @@ async function begin(endpoints: Readonly<Record<string, Terms>>): Promise<Begun>
     if (waiting > 0) await redis.rPush(`queue:${id}`, deliveries);
   }
   const fixed = ["ring", "retry-ring", "leases", "flight", "turns", "failing"];
-  const keys = [...fixed, "levels", "rates", "pauses", ...ids.map((id) => `queue:${id}`)];
-  const limits = [PER_FAILING, PER_SILENT, START, LEVEL_LIFE_MS, 1e15, 0, ids.length];
+  const keys = [...fixed, "concurrencies", "rates", "pauses", ...ids.map((id) => `queue:${id}`)];
+  const limits = [PER_FAILING, PER_SILENT, START, CONCURRENCY_LIFE_MS, 1e15, 0, ids.length];
   const numbers = [NOW_MS, 60_000, 1_000, 1_000, 1_000, ...limits].map(String);
   const args = [...numbers, ...ids, ...texts];
   const [, text, pauseEnd] = await run<[string, string, string]>(redis, leaseScript, keys, args);
@@ -70,9 +70,9 @@ async function begin(endpoints: Readonly<Record<string, Terms>>): Promise<Begun>
 const count = async (terms: Terms = {}) => (await begin({ a: terms })).counts["a"];
 const pauses = () => scoresOf(redis, "pauses");
 
-describe("the level of an endpoint", () => {
-  const keep = (level: number, usedAtMs = NOW_MS) =>
-    redis.hSet("levels", "a", `${level.toFixed(3)} 9.000 123 ${usedAtMs}`);
+describe("the concurrency of an endpoint", () => {
+  const keep = (concurrency: number, usedAtMs = NOW_MS) =>
+    redis.hSet("concurrencies", "a", `${concurrency.toFixed(3)} 9.000 123 ${usedAtMs}`);
 
   test("is the starting one until a higher one is stored, and never above its maximum", async () => {
     expect(await count()).toBe(START);
@@ -89,10 +89,10 @@ describe("the level of an endpoint", () => {
   });
 
   test("is kept while in use, and starts over after that", async () => {
-    await keep(9, NOW_MS - LEVEL_LIFE_MS);
+    await keep(9, NOW_MS - CONCURRENCY_LIFE_MS);
     expect(await count()).toBe(9);
     await redis.del("flight");
-    await keep(9, NOW_MS - LEVEL_LIFE_MS - 1);
+    await keep(9, NOW_MS - CONCURRENCY_LIFE_MS - 1);
     expect(await count()).toBe(START);
   });
 
@@ -132,7 +132,7 @@ describe("a limit of its own", () => {
 });
 
 describe("a pause", () => {
-  test("lasts until its end, and does not begin for an endpoint at its level", async () => {
+  test("lasts until its end, and does not begin for an endpoint at its concurrency", async () => {
     await redis.zAdd("pauses", { value: "a", score: NOW_MS + 1 });
     expect(await count()).toBe(0);
     await redis.zAdd("pauses", { value: "a", score: NOW_MS });
@@ -209,7 +209,7 @@ describe("a rate", () => {
 });
 
 describe("a share", () => {
-  test("pauses an endpoint for five milliseconds, but not one that is at its level or has no more to send", async () => {
+  test("pauses an endpoint for five milliseconds, but not one that is at its concurrency or has no more to send", async () => {
     const endpoints = { a: { share: 2 }, b: { share: START }, c: { share: 3, waiting: 2 } };
     expect(await begin(endpoints)).toEqual({
       counts: { a: 2, b: START, c: 2 },

@@ -108,7 +108,7 @@ function load(): Promise<EndpointLoad> {
   return readEndpointLoad(redis, companyPartition(owner()), id, maxConcurrency, live.now());
 }
 
-const level = async () => (await load()).concurrency;
+const concurrency = async () => (await load()).concurrency;
 
 /** Of a rate that is measured. */
 const TRIES = 4;
@@ -149,17 +149,17 @@ async function record(sign: "good" | "overloaded", most: number): Promise<number
   return leased.length;
 }
 
-/** Lets answers go in rounds until the level is as wanted. @returns it, once as many requests wait */
+/** Lets answers go in rounds until the concurrency is as wanted. @returns it, once as many requests wait */
 async function grow(wanted: number): Promise<number> {
   await eventually(async () => {
     release();
-    return (await level()) >= wanted;
-  }, `the level is ${wanted}`);
-  await eventually(async () => held.length === (await level()), "as many are under way");
-  return level();
+    return (await concurrency()) >= wanted;
+  }, `the concurrency is ${wanted}`);
+  await eventually(async () => held.length === (await concurrency()), "as many are under way");
+  return concurrency();
 }
 
-describe("the level", () => {
+describe("the concurrency", () => {
   test("an endpoint begins with four requests and not one more", async () => {
     hold();
     await queue(20);
@@ -168,7 +168,7 @@ describe("the level", () => {
     const fromMs = performance.now();
     await eventually(() => performance.now() > fromMs + 300, "more rounds have passed");
     expect(receiver.requests).toHaveLength(START_CONCURRENCY);
-    expect(await level()).toBe(START_CONCURRENCY);
+    expect(await concurrency()).toBe(START_CONCURRENCY);
   });
 
   test("it grows with successes up to maxConcurrency, which all processes have together, and no further", async () => {
@@ -211,10 +211,10 @@ describe("the level", () => {
       start();
       await grow(16);
       await eventually(() => held.length >= 16, "sixteen are under way");
-      const before = await level();
+      const before = await concurrency();
       for (const response of held.splice(0, 8)) response.writeHead(status).end();
-      await eventually(async () => (await level()) < before, "it has fallen");
-      expect(await level()).toBe(Math.floor(before / 2));
+      await eventually(async () => (await concurrency()) < before, "it has fallen");
+      expect(await concurrency()).toBe(Math.floor(before / 2));
     },
   );
 
@@ -229,24 +229,24 @@ describe("the level", () => {
       async () => (await deliveriesOf(runtime, main())).some(({ state }) => state === "failed"),
       "one has failed",
     );
-    expect(await level()).toBe(before);
+    expect(await concurrency()).toBe(before);
   });
 
   test("after ten minutes of failures three answers bring it back: within 30 s where one takes up to ten", async () => {
     const MOST = 64;
     await queue(400);
     await record("good", MOST);
-    for (let left = 10; (await level()) < MOST; left -= 1) {
+    for (let left = 10; (await concurrency()) < MOST; left -= 1) {
       expect(left).toBeGreaterThan(0);
       await record("good", MOST);
     }
-    while ((await level()) > START_CONCURRENCY) await record("overloaded", MOST);
+    while ((await concurrency()) > START_CONCURRENCY) await record("overloaded", MOST);
     await passTime(runtime, 300);
     expect(await record("overloaded", MOST)).toBeLessThanOrEqual(FAILING_CONCURRENCY);
     await passTime(runtime, 300);
     expect(await record("good", MOST)).toBe(FAILING_CONCURRENCY);
     for (let answers = 0; answers < 3; answers += 1) await record("good", MOST);
-    expect(await level()).toBe(MOST);
+    expect(await concurrency()).toBe(MOST);
   });
 
   test("ten minutes without use begin it again", async () => {
@@ -261,7 +261,7 @@ describe("the level", () => {
       "all have been recorded",
     );
     await passTime(runtime, 601);
-    expect(await level()).toBe(START_CONCURRENCY);
+    expect(await concurrency()).toBe(START_CONCURRENCY);
   });
 });
 

@@ -74,7 +74,7 @@ async function addBystanders(): Promise<void> {
   await redis.sAdd(own.warned, "nobody");
   await redis.sAdd(own.replays, "nobody");
   await redis.hSet(own.attemptCounts, "logged", 0);
-  const hashes = [own.alerted, own.lastFailures, own.levels, own.rates];
+  const hashes = [own.alerted, own.lastFailures, own.concurrencies, own.rates];
   for (const hash of hashes) await redis.hSet(hash, "nobody", 0);
   for (const log of [own.attemptLog, own.alerts]) await redis.xAdd(log, "*", { nobody: "1" });
   for (const id of endpointIds()) {

@@ -67,7 +67,7 @@ async function lease(call: Call) {
     return [silent ? 1 : 0, most, inAll, burst, perSecond, share].join(" ");
   });
   const fixed = ["ring", "retry-ring", "leases", "flight", "turns", "failing"];
-  const keys = [...fixed, "levels", "rates", "pauses"];
+  const keys = [...fixed, "concurrencies", "rates", "pauses"];
   keys.push(...firsts.map((id) => `queue:${id}`), ...retries.map((id) => `retries:${id}`));
   const args = [...numbers.map(String), ...ids, ...texts];
   const reply = await run<[string, string, string]>(redis, scriptNamed("lease"), keys, args);
@@ -275,7 +275,7 @@ describe("retries", () => {
 });
 
 describe("an endpoint's room", () => {
-  test("a level counts what is under way, a limit of its own also what takes no slot", async () => {
+  test("a concurrency counts what is under way, a limit of its own also what takes no slot", async () => {
     await queue("a", "a1", "a2", "a3", "a4", "a5");
     await redis.hSet("flight", { a: "1", "w a": "2" });
     const leased = async (terms: Terms) =>

@@ -116,8 +116,8 @@ test("results of several endpoints are each recorded with their own, and what is
   expect(await redis.hGetAll(keys.inFlight)).toEqual({ a: "1" });
   expect(await redis.zCard(keys.leases)).toBe(1);
   // Three were under way, half at least of what an endpoint begins with; one is less.
-  expect(await redis.hGet(keys.levels, "a")).toMatch(/^8\.000 /);
-  expect(await redis.hGet(keys.levels, "c")).toBeNull();
+  expect(await redis.hGet(keys.concurrencies, "a")).toMatch(/^8\.000 /);
+  expect(await redis.hGet(keys.concurrencies, "c")).toBeNull();
   const bucket = Object.keys(await hourOfEndpoint("c")).find((name) => name !== "success") ?? "";
   expect(await hourOfEndpoint("a")).toEqual({ success: "2", [bucket]: "2" });
   expect(await hourOfEndpoint("b")).toEqual({ failure: "2", [bucket]: "2" });

@@ -30,8 +30,10 @@ import {
 } from "#core/webhooks/store/deliveries/replays.ts";
 import resumeSource from "#core/webhooks/store/deliveries/resume.lua" with { type: "text" };
 import { clearFailing, raiseAlerts } from "#core/webhooks/store/endpoints.ts";
+import endpointConcurrency from "#core/webhooks/store/parts/endpoint-concurrency.lua" with {
+  type: "text",
+};
 import endpointHealth from "#core/webhooks/store/parts/endpoint-health.lua" with { type: "text" };
-import endpointLevel from "#core/webhooks/store/parts/endpoint-level.lua" with { type: "text" };
 import endpointRoom from "#core/webhooks/store/parts/endpoint-room.lua" with { type: "text" };
 import settleDelivery from "#core/webhooks/store/parts/settle-delivery.lua" with { type: "text" };
 import { eventually } from "./eventually.ts";
@@ -63,7 +65,7 @@ export type ScriptName = keyof typeof SOURCES;
 export function scriptNamed(name: ScriptName): Script {
   return scriptOfParts(SOURCES[name], {
     "endpoint-health": endpointHealth,
-    "endpoint-level": endpointLevel,
+    "endpoint-concurrency": endpointConcurrency,
     "endpoint-room": endpointRoom,
     "settle-delivery": settleDelivery,
   });

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import {
+  CONCURRENCY_LIFE_MS,
+  concurrencyChange,
   DEFAULT_MAX_CONCURRENCY,
-  LEVEL_LIFE_MS,
-  levelChange,
   loadSignOf,
   PAUSE_LIMIT_MS,
   pauseMs,
   rateBucket,
-  readLevel,
+  readConcurrency,
   START_CONCURRENCY,
 } from "#core/webhooks/rules/concurrency.ts";
 import { afterAnswer, newLatencyTrend } from "#core/webhooks/rules/latency-trend.ts";
@@ -31,38 +31,38 @@ describe("what an attempt tells about the load", () => {
   });
 });
 
-describe("what attempts do to the level together", () => {
+describe("what attempts do to the concurrency together", () => {
   test("successes let it grow", () => {
     const signs = [{ sign: "good", atMs: 1 } as const, { sign: null, atMs: 2 }];
-    expect(levelChange(signs)).toEqual({ good: 1, factor: null, fallAtMs: null });
+    expect(concurrencyChange(signs)).toEqual({ good: 1, factor: null, fallAtMs: null });
   });
 
   test("one overload outweighs all successes, and counts from its latest request", () => {
     const overloads = [5, 9, 7].map((atMs) => ({ sign: "overloaded" as const, atMs }));
     const signs = [...overloads, { sign: "good" as const, atMs: 20 }];
-    expect(levelChange(signs)).toEqual({ good: 0, factor: 0.5, fallAtMs: 9 });
+    expect(concurrencyChange(signs)).toEqual({ good: 0, factor: 0.5, fallAtMs: 9 });
   });
 
   test("answers that take longer let it fall by less", () => {
-    expect(levelChange([{ sign: "slower", atMs: 3 }]).factor).toBe(0.8);
+    expect(concurrencyChange([{ sign: "slower", atMs: 3 }]).factor).toBe(0.8);
   });
 });
 
-describe("the stored level", () => {
+describe("the stored concurrency", () => {
   test("is forgotten after ten minutes without use", () => {
     const stored = "40.5 256.000 0 1000";
-    expect(readLevel(stored, DEFAULT_MAX_CONCURRENCY, 1_000 + LEVEL_LIFE_MS)).toBe(40);
-    const later = readLevel(stored, DEFAULT_MAX_CONCURRENCY, 1_001 + LEVEL_LIFE_MS);
+    expect(readConcurrency(stored, DEFAULT_MAX_CONCURRENCY, 1_000 + CONCURRENCY_LIFE_MS)).toBe(40);
+    const later = readConcurrency(stored, DEFAULT_MAX_CONCURRENCY, 1_001 + CONCURRENCY_LIFE_MS);
     expect(later).toBe(START_CONCURRENCY);
   });
 
   test("is never more than the endpoint's limit", () => {
-    expect(readLevel("40.5 256.000 0 1000", 12, 1_000)).toBe(12);
-    expect(readLevel(null, 2, 1_000)).toBe(2);
+    expect(readConcurrency("40.5 256.000 0 1000", 12, 1_000)).toBe(12);
+    expect(readConcurrency(null, 2, 1_000)).toBe(2);
   });
 
   test("is never less than an endpoint begins with, where its limit was less until now", () => {
-    expect(readLevel("1.000 1.000 0 1000", 12, 1_000)).toBe(START_CONCURRENCY);
+    expect(readConcurrency("1.000 1.000 0 1000", 12, 1_000)).toBe(START_CONCURRENCY);
   });
 });
 

@@ -16,15 +16,15 @@ import { hourOf } from "#core/platform/time/hour-of.ts";
 import { isItalianHoliday } from "#core/platform/time/italian-calendar.ts";
 import {
   AWAY_MS,
+  CONCURRENCY_LIFE_MS,
+  concurrencyChange,
   DEFAULT_MAX_CONCURRENCY,
-  LEVEL_LIFE_MS,
-  levelChange,
   MAX_CONCURRENCY_LIMIT,
   MAX_PER_SECOND_LIMIT,
   PAUSE_LIMIT_MS,
   pauseMs,
   rateBucket,
-  readLevel,
+  readConcurrency,
   START_CONCURRENCY,
 } from "#core/webhooks/rules/concurrency.ts";
 import { errorOf, outcomeOf } from "#core/webhooks/rules/delivery-outcome.ts";
@@ -213,12 +213,12 @@ describe("templates", () => {
   });
 });
 
-describe("the level of an endpoint", () => {
+describe("the concurrency of an endpoint", () => {
   test("its limits are those of the documents", () => {
     expect([START_CONCURRENCY, DEFAULT_MAX_CONCURRENCY, MAX_CONCURRENCY_LIMIT]).toEqual([
       4, 256, 1_024,
     ]);
-    expect([MAX_PER_SECOND_LIMIT, LEVEL_LIFE_MS, AWAY_MS]).toEqual([10_000, 600_000, 60_000]);
+    expect([MAX_PER_SECOND_LIMIT, CONCURRENCY_LIFE_MS, AWAY_MS]).toEqual([10_000, 600_000, 60_000]);
     expect(PAUSE_LIMIT_MS).toBe(3_600_000);
   });
 
@@ -227,10 +227,14 @@ describe("the level of an endpoint", () => {
       (sign, at) => ({ sign, atMs: at * 10 }),
     );
     if (!good || !slower || !overloaded) throw new Error("three signs");
-    expect(levelChange([good, good])).toEqual({ good: 2, factor: null, fallAtMs: null });
-    expect(levelChange([good, slower])).toEqual({ good: 0, factor: 0.8, fallAtMs: 10 });
-    expect(levelChange([slower, overloaded, good])).toEqual({ good: 0, factor: 0.5, fallAtMs: 20 });
-    expect(levelChange([])).toEqual({ good: 0, factor: null, fallAtMs: null });
+    expect(concurrencyChange([good, good])).toEqual({ good: 2, factor: null, fallAtMs: null });
+    expect(concurrencyChange([good, slower])).toEqual({ good: 0, factor: 0.8, fallAtMs: 10 });
+    expect(concurrencyChange([slower, overloaded, good])).toEqual({
+      good: 0,
+      factor: 0.5,
+      fallAtMs: 20,
+    });
+    expect(concurrencyChange([])).toEqual({ good: 0, factor: null, fallAtMs: null });
   });
 
   test("a twentieth of the rate may begin together, one at least, and no second sees more than the rate", () => {
@@ -245,11 +249,11 @@ describe("the level of an endpoint", () => {
     expect(pauseMs(429, 3_600_001)).toBe(3_600_000);
   });
 
-  test("a level is kept for ten minutes, whole requests only, and never above the endpoint's own", () => {
+  test("a concurrency is kept for ten minutes, whole requests only, and never above the endpoint's own", () => {
     const stored = `9.9 0 0 ${NOW}`;
-    expect(readLevel(stored, 256, NOW + 600_000)).toBe(9);
-    expect(readLevel(stored, 256, NOW + 600_001)).toBe(4);
-    expect([readLevel(stored, 5, NOW), readLevel(null, 2, NOW)]).toEqual([5, 2]);
+    expect(readConcurrency(stored, 256, NOW + 600_000)).toBe(9);
+    expect(readConcurrency(stored, 256, NOW + 600_001)).toBe(4);
+    expect([readConcurrency(stored, 5, NOW), readConcurrency(null, 2, NOW)]).toEqual([5, 2]);
   });
 });
 

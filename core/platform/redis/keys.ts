@@ -462,7 +462,7 @@ const webhookKeysOf = (n: number) => {
     /** Hash: endpoint -> deliveries in its slots, `w <endpoint>` -> those under way outside of them. */
     inFlight: `${tag}:dflight`,
     /** Hash: endpoint -> its concurrency (`concurrency.ts`). */
-    levels: `${tag}:dlevels`,
+    concurrencies: `${tag}:dlevels`,
     /** Hash: endpoint with `maxPerSecond` -> what it may begin, and when that was counted (service clock, milliseconds). */
     rates: `${tag}:drates`,
     /** Sorted set: endpoints that nothing is leased of, by when their pause ends (service clock, milliseconds). */

@@ -182,7 +182,7 @@ export const AlertEmail = emailAddress;
 export const MaxConcurrency = Type.Integer({
   minimum: 1,
   maximum: MAX_CONCURRENCY_LIMIT,
-  description: `requests under way at once, at most; default ${DEFAULT_MAX_CONCURRENCY}. The level finds itself below that: it grows while answers are good and quick, and falls on 429, 503, timeouts and answers that take longer`,
+  description: `requests under way at once, at most; default ${DEFAULT_MAX_CONCURRENCY}. The concurrency adapts below that: it grows while answers are good and quick, and falls on 429, 503, timeouts and answers that take longer`,
 });
 
 export const MaxPerSecond = Type.Union(

@@ -1,17 +1,17 @@
 /**
- * How many requests an endpoint has under way at once: a level that finds itself, shared by all processes (`finish.lua` keeps
- * it, `lease.lua` obeys it). Additive increase, multiplicative decrease, as TCP does it.
+ * How many requests an endpoint has under way at once: its concurrency adapts, and all processes share it (`finish.lua` keeps it,
+ * `lease.lua` obeys it). Additive increase, multiplicative decrease, as TCP does it.
  *
- * | what happens                                        | the level                                                      |
- * |-----------------------------------------------------|----------------------------------------------------------------|
- * | first delivery, or none at this level for 10 minutes | begins at 4                                                    |
- * | first success after a minute without any            | begins at 4: it was away, which says nothing about its limit   |
- * | a success while at least half of it is in use       | grows by 2 until it falls for the first time, by 1 / level     |
- * |                                                     | from then on                                                   |
- * | 429, 503, a timeout                                 | halves                                                         |
- * | answers take more than twice as long as they did    | falls by a fifth                                               |
- * | answers to requests that were sent before it fell   | stays: they tell of the level before                           |
- * | any other failure                                   | stays: it says nothing about the load                          |
+ * | what happens                                         | the concurrency                                              |
+ * |------------------------------------------------------|--------------------------------------------------------------|
+ * | first delivery, or concurrency unused for 10 minutes | begins at 4                                                  |
+ * | first success after a minute without any             | begins at 4: it was away, which says nothing about its limit |
+ * | a success while at least half of it is in use        | grows by 2 until it falls for the first time, by 1 / itself  |
+ * |                                                      | from then on                                                 |
+ * | 429, 503, a timeout                                  | halves                                                       |
+ * | answers take more than twice as long as they did     | falls by a fifth                                             |
+ * | answers to requests that were sent before it fell    | stays: they tell of the concurrency before                   |
+ * | any other failure                                    | stays: it says nothing about the load                        |
  *
  * It never falls below 4, or below the endpoint's own limit where that is less. A failing endpoint, which has not succeeded since
  * its first failure, is bounded more tightly still (`deliver-limits.ts`).
@@ -21,8 +21,8 @@ export const DEFAULT_MAX_CONCURRENCY = 256;
 /** What `maxConcurrency` and `maxPerSecond` of an endpoint may be. */
 export const MAX_CONCURRENCY_LIMIT = 1_024;
 export const MAX_PER_SECOND_LIMIT = 10_000;
-/** After so long without use at this level the receiver may be another one: the level begins again. */
-export const LEVEL_LIFE_MS = 600_000;
+/** After so long without use the receiver may be another one: the concurrency begins again. */
+export const CONCURRENCY_LIFE_MS = 600_000;
 /** An endpoint that has failed for so long without a success was away. */
 export const AWAY_MS = 60_000;
 const OVERLOAD_FACTOR = 0.5;
@@ -46,19 +46,19 @@ export function loadSignOf(
   return error === null ? "good" : null;
 }
 
-export interface LevelChange {
+export interface ConcurrencyChange {
   /** Successes. */
   readonly good: number;
-  /** What the level is multiplied by; null = it does not fall. */
+  /** What the concurrency is multiplied by; null = it does not fall. */
   readonly factor: number | null;
   /** When the latest request that makes it fall was sent, UTC milliseconds. */
   readonly fallAtMs: number | null;
 }
 
-/** What the attempts recorded together do to the level of their endpoint. */
-export function levelChange(
+/** What the attempts recorded together do to the concurrency of their endpoint. */
+export function concurrencyChange(
   attempts: ReadonlyArray<{ readonly sign: LoadSign; readonly atMs: number }>,
-): LevelChange {
+): ConcurrencyChange {
   let good = 0;
   let overloadedAtMs = Number.NEGATIVE_INFINITY;
   let slowerAtMs = Number.NEGATIVE_INFINITY;
@@ -90,9 +90,9 @@ export function pauseMs(httpStatus: number, retryAfterMs: number | null): number
   return httpStatus === 429 ? Math.min(retryAfterMs ?? 0, PAUSE_LIMIT_MS) : 0;
 }
 
-/** A level as `finish.lua` stores it: level, where it last fell, when it fell, when it was last in use. */
-export function readLevel(stored: string | null, most: number, nowMs: number): number {
-  const [level = 0, , , atMs = 0] = (stored ?? "").split(" ").map(Number);
-  const kept = nowMs > atMs + LEVEL_LIFE_MS ? 0 : level;
+/** A concurrency as `finish.lua` stores it: the number, where it last fell, when it fell, when it was last in use. */
+export function readConcurrency(stored: string | null, most: number, nowMs: number): number {
+  const [concurrency = 0, , , atMs = 0] = (stored ?? "").split(" ").map(Number);
+  const kept = nowMs > atMs + CONCURRENCY_LIFE_MS ? 0 : concurrency;
   return Math.floor(Math.min(most, Math.max(START_CONCURRENCY, kept)));
 }

@@ -12,7 +12,7 @@
 -- ARGV[3]  the service clock, milliseconds, when it has succeeded; '' when it was switched
 --
 -- Reply: 1 when it was failing, else 0.
-local failing, warned, firstRing, retryRing, lastFailures, alerted, alerts, pauses, levels, rates = unpack(KEYS)
+local failing, warned, firstRing, retryRing, lastFailures, alerted, alerts, pauses, concurrencies, rates = unpack(KEYS)
 local endpoint, failingFrom, now, call = ARGV[1], tonumber(ARGV[2]), ARGV[3], redis.call
 assert(endpoint and failingFrom and (now == '' or tonumber(now)) and #KEYS == 10, 'malformed arguments')
 local function joinHealthy(ring)
@@ -26,7 +26,7 @@ call('HDEL', lastFailures, endpoint)
 if now == '' then
   -- The next look returns it to the rings.
   call('ZADD', pauses, 'XX', 0, endpoint)
-  call('HDEL', levels, endpoint)
+  call('HDEL', concurrencies, endpoint)
   call('HDEL', rates, endpoint)
 end
 local since = now ~= '' and call('HGET', alerted, endpoint)

@@ -2,7 +2,7 @@
 
 import type { Redis } from "#core/platform/redis/client.ts";
 import { webhookKeys } from "#core/platform/redis/keys.ts";
-import { readLevel } from "#core/webhooks/rules/concurrency.ts";
+import { readConcurrency } from "#core/webhooks/rules/concurrency.ts";
 
 export interface EndpointLoad {
   readonly concurrency: number;
@@ -18,14 +18,14 @@ export async function readEndpointLoad(
   most: number,
   nowMs: number,
 ): Promise<EndpointLoad> {
-  const { levels, pauses } = webhookKeys(partition);
-  const [level, pausedUntilMs] = await Promise.all([
-    redis.hGet(levels, endpointId),
+  const { concurrencies, pauses } = webhookKeys(partition);
+  const [concurrency, pausedUntilMs] = await Promise.all([
+    redis.hGet(concurrencies, endpointId),
     redis.zScore(pauses, endpointId),
   ]);
   const isPaused = pausedUntilMs !== null && pausedUntilMs > nowMs;
   return {
-    concurrency: readLevel(level, most, nowMs),
+    concurrency: readConcurrency(concurrency, most, nowMs),
     pausedUntilMs: isPaused ? pausedUntilMs : null,
   };
 }

@@ -218,7 +218,7 @@ export async function clearFailing(
     clearFailingScript,
     [
       ...[failing, warned, firstRing, retryRing, lastFailures, alerted, alerts],
-      ...[keys.pauses, keys.levels, keys.rates],
+      ...[keys.pauses, keys.concurrencies, keys.rates],
     ],
     [endpointId, String(FAILING_FROM), succeededAtMs === null ? "" : String(succeededAtMs)],
   );

@@ -36,7 +36,7 @@ const Stats = Type.Object({
     waiting: Type.Integer({ description: "retries that wait" }),
     inFlight: Type.Integer(),
     concurrency: Type.Integer({
-      description: "how many may be in flight now: it finds its level, up to maxConcurrency",
+      description: "how many may be in flight now: it adapts, up to maxConcurrency",
     }),
     pausedUntil: Type.Union([instant, Type.Null()], {
       description: "nothing is sent until then: the rate limit, or the Retry-After of a 429",

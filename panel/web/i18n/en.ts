@@ -247,7 +247,7 @@ export const en = {
     statuses: "Statuses",
     statusesAll: "All",
     maxConcurrency: "Requests in flight, at most",
-    maxConcurrencyHint: "The level adapts to the receiver, up to this number.",
+    maxConcurrencyHint: "The concurrency adapts to the receiver, up to this number.",
     maxPerSecond: "Requests per second, at most",
     maxPerSecondHint: "Empty for no limit.",
     noLimit: "No limit",

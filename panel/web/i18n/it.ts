@@ -239,7 +239,7 @@ export const it: Messages = {
     statuses: "Stati",
     statusesAll: "Tutti",
     maxConcurrency: "Richieste contemporanee, al massimo",
-    maxConcurrencyHint: "Il livello si adatta al ricevente, fino a questo numero.",
+    maxConcurrencyHint: "La concorrenza si adatta al ricevente, fino a questo numero.",
     maxPerSecond: "Richieste al secondo, al massimo",
     maxPerSecondHint: "Vuoto: nessun limite.",
     noLimit: "Nessun limite",

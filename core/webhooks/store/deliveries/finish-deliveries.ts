@@ -12,14 +12,16 @@ import { announce } from "#core/platform/redis/wake.ts";
 import { hourOf } from "#core/platform/time/hour-of.ts";
 import {
   AWAY_MS,
-  LEVEL_LIFE_MS,
+  CONCURRENCY_LIFE_MS,
+  concurrencyChange,
   type LoadSign,
-  levelChange,
   START_CONCURRENCY,
 } from "#core/webhooks/rules/concurrency.ts";
 import { ATTEMPTS_WAITING, encodeAttempt } from "#core/webhooks/store/attempt-log.ts";
+import endpointConcurrency from "#core/webhooks/store/parts/endpoint-concurrency.lua" with {
+  type: "text",
+};
 import endpointHealth from "#core/webhooks/store/parts/endpoint-health.lua" with { type: "text" };
-import endpointLevel from "#core/webhooks/store/parts/endpoint-level.lua" with { type: "text" };
 import settleDelivery from "#core/webhooks/store/parts/settle-delivery.lua" with { type: "text" };
 import { type Attempt, attemptText, readAttempts } from "./attempts.ts";
 import { DELIVERY_LIFE_MS, type DeliveryState, ITEMS_PER_CALL } from "./deliveries.ts";
@@ -28,7 +30,7 @@ import type { Leased, Slot } from "./leases.ts";
 
 const finishScript = scriptOfParts(finishSource, {
   "endpoint-health": endpointHealth,
-  "endpoint-level": endpointLevel,
+  "endpoint-concurrency": endpointConcurrency,
   "settle-delivery": settleDelivery,
 });
 
@@ -80,8 +82,8 @@ export async function finishDeliveries(
       try {
         const { keys, list } = finishArguments(partition, part, hourOf(nowMs));
         const numbers = [nowMs, DELIVERY_LIFE_MS / 1000, attemptsWaiting, FAILING_FROM];
-        const levels = [START_CONCURRENCY, LEVEL_LIFE_MS, AWAY_MS];
-        const args = [...[...numbers, ...levels].map(String), packList(list)];
+        const concurrencies = [START_CONCURRENCY, CONCURRENCY_LIFE_MS, AWAY_MS];
+        const args = [...[...numbers, ...concurrencies].map(String), packList(list)];
         await runTogether(redis, finishScript, keys, args, part.length * FINISH_US);
       } catch (error) {
         for (const result of part) left.set(result, error as Error);
@@ -98,7 +100,7 @@ function finishArguments(partition: number, results: readonly Finished[], hour: 
   const { firstRing, retryRing, leases, inFlight, turns, failing, warned, ledger } = own;
   const keys = [firstRing, retryRing, leases, inFlight, turns, failing, warned, ledger];
   keys.push(own.attemptLog, own.attemptCounts, own.lastFailures, own.alerts, own.alerted);
-  keys.push(own.levels, own.pauses);
+  keys.push(own.concurrencies, own.pauses);
   const list: string[] = [];
   for (const [id, group] of Map.groupBy(results, ({ of }) => of.endpointId)) {
     keys.push(own.queue(id), own.retries(id), own.log(id), own.failed(id), own.attempts(id, hour));
@@ -112,7 +114,7 @@ function finishArguments(partition: number, results: readonly Finished[], hour: 
   return { keys, list };
 }
 
-/** What the part `endpoint-level` receives about the results of an endpoint. */
+/** What the part `endpoint-concurrency` receives about the results of an endpoint. */
 function pushSigns(list: string[], group: readonly Finished[]): void {
   const signs: { sign: LoadSign; atMs: number }[] = [];
   let pausedUntilMs = 0;
@@ -121,7 +123,7 @@ function pushSigns(list: string[], group: readonly Finished[]): void {
     signs.push({ sign: one.sign ?? null, atMs: one.attempt.atMs });
     pausedUntilMs = Math.max(pausedUntilMs, one.pausedUntilMs ?? 0);
   }
-  const { good, factor, fallAtMs } = levelChange(signs);
+  const { good, factor, fallAtMs } = concurrencyChange(signs);
   list.push(String(group[0]?.of.most ?? 0), String(good));
   list.push(...(factor === null ? ["", ""] : [String(factor), String(fallAtMs)]));
   list.push(pausedUntilMs === 0 ? "" : String(pausedUntilMs));

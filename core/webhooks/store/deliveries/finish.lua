@@ -8,7 +8,7 @@
 -- KEYS[6]  failing endpoints (sorted set)                        KEYS[7]  endpoints warned (set)
 -- KEYS[8]  ledger (hash): `webhook:delivered`, `webhook:failed`
 -- KEYS[9]  log of attempts (stream)                              KEYS[10] its counts (hash): `logged`, `taken`, `dropped`
--- KEYS[11], KEYS[12], KEYS[13]  those of the part `endpoint-health`    KEYS[14], KEYS[15]  of the part `endpoint-level`
+-- KEYS[11], KEYS[12], KEYS[13]  those of the part `endpoint-health`    KEYS[14], KEYS[15]  of the part `endpoint-concurrency`
 -- then, for each endpoint, five: first attempts (list), retries (sorted set), log, failed deliveries (sorted sets by creation),
 --   attempts of the hour (hash); and behind them one for each of its results: the delivery (hash)
 -- ARGV[1]  the service clock, milliseconds                       ARGV[2]  seconds the attempts of an hour live
@@ -17,7 +17,7 @@
 -- ARGV[5]  concurrency that an endpoint begins with    ARGV[6]  milliseconds an unused concurrency is kept
 -- ARGV[7]  milliseconds without a success after which the concurrency begins again with the next one
 -- ARGV[8]  the results, 1,000 at most (MessagePack, one list of texts); for each endpoint, which stands there once: its id, how
---   many results, five of the part `endpoint-level`, and for each result nine: delivery id, lease, new state (delivered, waiting, failed), attempts made in this
+--   many results, five of the part `endpoint-concurrency`, and for each result nine: delivery id, lease, new state (delivered, waiting, failed), attempts made in this
 --   generation, attempts (JSON), due time (milliseconds, '' when none), reason ('' when none), latency bucket ('' when nothing
 --   was sent), the attempt as a line of the log ('' when nothing was sent)
 --
@@ -29,11 +29,11 @@
 local firstRing, retryRing, leases, flight, turns, failing, warned, ledger, attemptLog, attemptCounts = unpack(KEYS, 1, 10)
 local FIXED_KEYS, MOST, STATES = 15, 1000, { delivered = true, waiting = true, failed = true }
 local now, lives, mayWait, failingFrom = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local startLevel, levelLife, away = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+local startConcurrency, concurrencyLife, away = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 local list, call, at, keyIndex = cmsgpack.unpack(ARGV[8]), redis.call, 1, FIXED_KEYS
-assert(now and lives and mayWait and failingFrom and startLevel and levelLife and away and type(list) == 'table', 'malformed arguments')
+assert(now and lives and mayWait and failingFrom and startConcurrency and concurrencyLife and away and type(list) == 'table', 'malformed arguments')
 for item = 1, #list do assert(type(list[item]) == 'string', 'results are no texts') end
--- part: endpoint-level
+-- part: endpoint-concurrency
 
 local lanes, ids, members = {}, {}, {}
 while at <= #list do
@@ -100,7 +100,7 @@ elseif #lines > 0 then
 end
 for state, n in pairs(counts) do call('HINCRBY', ledger, 'webhook:' .. state, n) end
 recordHealth(lanes)
-recordLevels(lanes, before)
+recordConcurrencies(lanes, before)
 if #none > 0 then call('HDEL', flight, unpack(none)) end
 if #ended > 0 then call('ZREM', leases, unpack(ended)) end
 return #ended

@@ -32,7 +32,7 @@ local FIXED_KEYS, FIXED_ARGUMENTS, MOST, MOST_ENDPOINTS = 9, 12, 1000, 400
 -- How long an endpoint waits whose tenant has its share of this process: others may lease of it after that.
 local SHARE_PAUSE_MS, call, numbers = 5, redis.call, {}
 for at = 1, FIXED_ARGUMENTS do numbers[at] = assert(tonumber(ARGV[at]), 'malformed arguments') end
-local now, lasts, left, leftFailing, leftSilent, failingLimit, silentLimit, startLevel, levelLife = unpack(numbers)
+local now, lasts, left, leftFailing, leftSilent, failingLimit, silentLimit, startConcurrency, concurrencyLife = unpack(numbers)
 local failingFrom, retriesFirst, firsts, names = numbers[10], numbers[11], numbers[12], (#ARGV - FIXED_ARGUMENTS) / 2
 assert(math.max(left, leftSilent) <= MOST and names <= MOST_ENDPOINTS, 'malformed arguments')
 assert(firsts <= names and #KEYS == FIXED_KEYS + names, 'malformed arguments')

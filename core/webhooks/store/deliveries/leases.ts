@@ -27,7 +27,11 @@ import { runTogether } from "#core/platform/redis/run-together.ts";
 import { scriptOfParts } from "#core/platform/redis/script-parts.ts";
 import type { ChangeFact } from "#core/shipments/store/change-log.ts";
 import { type StoredShipment, storedShipment } from "#core/shipments/store/shipments.ts";
-import { LEVEL_LIFE_MS, rateBucket, START_CONCURRENCY } from "#core/webhooks/rules/concurrency.ts";
+import {
+  CONCURRENCY_LIFE_MS,
+  rateBucket,
+  START_CONCURRENCY,
+} from "#core/webhooks/rules/concurrency.ts";
 import endpointRoom from "#core/webhooks/store/parts/endpoint-room.lua" with { type: "text" };
 import { type FrozenDelivery, ITEMS_PER_CALL, readWords } from "./deliveries.ts";
 import leaseSource from "./lease.lua" with { type: "text" };
@@ -266,10 +270,11 @@ async function takeShare(
 ): Promise<Taken> {
   if (firsts.length + retries.length === 0) return { slots: [], hasMore: false, pauseEnd: "" };
   const keys = webhookKeys(partition);
-  const { firstRing, retryRing, leases, inFlight, turns, failing, levels, rates, pauses } = keys;
+  const { firstRing, retryRing, leases, inFlight, turns, failing, concurrencies, rates, pauses } =
+    keys;
   const { leaseMs, perFailingEndpoint, perSilentEndpoint } = terms;
   const { startConcurrency = START_CONCURRENCY } = terms;
-  const limits = [perFailingEndpoint, perSilentEndpoint, startConcurrency, LEVEL_LIFE_MS];
+  const limits = [perFailingEndpoint, perSilentEndpoint, startConcurrency, CONCURRENCY_LIFE_MS];
   const order = [FAILING_FROM, terms.retries === "first" ? 1 : 0, firsts.length];
   const numbers = [nowMs, leaseMs, wanted, wantedFailing, wantedSilent, ...limits, ...order];
   const endpointIds = [...firsts, ...retries];
@@ -278,7 +283,7 @@ async function takeShare(
     redis,
     leaseScript,
     [
-      ...[firstRing, retryRing, leases, inFlight, turns, failing, levels, rates, pauses],
+      ...[firstRing, retryRing, leases, inFlight, turns, failing, concurrencies, rates, pauses],
       ...firsts.map(keys.queue),
       ...retries.map(keys.retries),
     ],

@@ -1,13 +1,13 @@
 -- Part of lease.lua: what each named endpoint may begin now, and the pauses of those that may not begin more.
 --
--- KEYS[7]  concurrency of endpoints (hash): level, where it last fell, when it fell, when it was last in use, as one text
+-- KEYS[7]  concurrency of endpoints (hash): the number, where it last fell, when it fell, when it was last in use, as one text
 -- KEYS[8]  rates of endpoints (hash): what may begin, and when that was counted, as one text
 -- KEYS[9]  paused endpoints (sorted set by the end of their pause)
-local levels, rates, pauses = KEYS[7], KEYS[8], KEYS[9]
+local concurrencies, rates, pauses = KEYS[7], KEYS[8], KEYS[9]
 
 -- A limit of its own counts an endpoint's requests in slots and outside of them together.
-local function roomOf(one, level, most, inAll, underWay, besides)
-  local limit = one.isSilent and silentLimit or math.min(level, most, one.fails and failingLimit or most)
+local function roomOf(one, concurrency, most, inAll, underWay, besides)
+  local limit = one.isSilent and silentLimit or math.min(concurrency, most, one.fails and failingLimit or most)
   return math.floor(math.min(limit - underWay, inAll > 0 and inAll - underWay - besides or math.huge))
 end
 
@@ -21,7 +21,7 @@ end
 local function readRooms()
   local known, fields = {}, {}
   for _, id in ipairs(ids) do fields[#fields + 1], fields[#fields + 2] = id, 'w ' .. id end
-  local underWay, stored = call('HMGET', flight, unpack(fields)), call('HMGET', levels, unpack(ids))
+  local underWay, stored = call('HMGET', flight, unpack(fields)), call('HMGET', concurrencies, unpack(ids))
   local since, ends = call('ZMSCORE', failing, unpack(ids)), call('ZMSCORE', pauses, unpack(ids))
   for at, id in ipairs(ids) do
     local one = { id = id, fails = since[at] ~= false, taken = 0 }
@@ -30,9 +30,9 @@ local function readRooms()
     one.isSilent, one.burst, one.perSecond = silent == '1', tonumber(burst), tonumber(perSecond)
     local own, besides = tonumber(underWay[2 * at - 1]) or 0, tonumber(underWay[2 * at]) or 0
     if one.isSilent then own, besides, one.field = besides, own, 'w ' .. id else one.field = id end
-    local level, usedAt = string.match(stored[at] or '', '^(%S+) %S+ %S+ (%S+)$')
-    level = level and now <= usedAt + levelLife and math.max(startLevel, tonumber(level)) or startLevel
-    one.before, one.room = own, roomOf(one, level, tonumber(most), tonumber(inAll), own, besides)
+    local concurrency, usedAt = string.match(stored[at] or '', '^(%S+) %S+ %S+ (%S+)$')
+    concurrency = concurrency and now <= usedAt + concurrencyLife and math.max(startConcurrency, tonumber(concurrency)) or startConcurrency
+    one.before, one.room = own, roomOf(one, concurrency, tonumber(most), tonumber(inAll), own, besides)
     if ends[at] and tonumber(ends[at]) > now then
       one.room = 0
     elseif one.room > 0 then
@@ -54,7 +54,7 @@ local function flightsOf(known)
   return flights
 end
 
--- Those held back by their rate or by their tenant's share, and not by their level, are not brought back by a result.
+-- Those held back by their rate or by their tenant's share, and not by their concurrency, are not brought back by a result.
 -- Returns when the first of these pauses ends.
 local function pauseHeldBack(known)
   local held, spent, first = {}, {}, nil
