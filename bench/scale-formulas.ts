@@ -107,15 +107,15 @@ export function needsOf(input: Inputs, rate: number): Record<Family, Need> {
   };
 }
 
-const roomOf = ({ masterGb }: Inputs) => ({
+const capacityOf = ({ masterGb }: Inputs) => ({
   cpu: MASTER_CPU_SHARE,
   bytes: masterGb * GB * MASTER_MEMORY_SHARE,
 });
 
 /** @returns how much of a master a partition takes, of what it may use: above 1 it fits into none */
 export function fillOf(input: Inputs, { cpu, bytes }: Pick<Need, "cpu" | "bytes">): number {
-  const room = roomOf(input);
-  return Math.max(cpu / room.cpu, bytes / room.bytes);
+  const capacity = capacityOf(input);
+  return Math.max(cpu / capacity.cpu, bytes / capacity.bytes);
 }
 
 /**
@@ -123,7 +123,7 @@ export function fillOf(input: Inputs, { cpu, bytes }: Pick<Need, "cpu" | "bytes"
  * @returns masters; null = a partition is larger than a master
  */
 export function mastersFor(input: Inputs, rate: number): number | null {
-  const room = roomOf(input);
+  const capacity = capacityOf(input);
   const all = Object.values(needsOf(input, rate))
     .flatMap((need) => Array.from({ length: PARTITIONS }, () => need))
     .toSorted((one, other) => fillOf(input, other) - fillOf(input, one));
@@ -131,7 +131,7 @@ export function mastersFor(input: Inputs, rate: number): number | null {
   for (const need of all) {
     if (fillOf(input, need) > 1) return null;
     const fits = masters.find(
-      ({ cpu, bytes }) => cpu + need.cpu <= room.cpu && bytes + need.bytes <= room.bytes,
+      ({ cpu, bytes }) => cpu + need.cpu <= capacity.cpu && bytes + need.bytes <= capacity.bytes,
     );
     if (fits) {
       fits.cpu += need.cpu;
@@ -150,9 +150,9 @@ export interface Limit {
 /** @param partitions 16 = an installation whose companies are alike; 1 = a company, which is in one partition */
 export function limitOf(input: Inputs, family: Family, partitions: number): Limit {
   const { cpu, bytes } = needsOf(input, 1)[family];
-  const room = roomOf(input);
+  const capacity = capacityOf(input);
   const share = partitions / PARTITIONS;
-  return { cpu: (room.cpu / cpu) * share, memory: (room.bytes / bytes) * share };
+  return { cpu: (capacity.cpu / cpu) * share, memory: (capacity.bytes / bytes) * share };
 }
 
 export const smaller = ({ cpu, memory }: Limit) => Math.min(cpu, memory);

@@ -218,13 +218,13 @@ function limitsTable(input: Inputs): string {
 function machineTable(input: Inputs, rate: number): string {
   const perDay = (rate / input.peakOverMean) * DAY_SECONDS;
   const ended = perDay / input.eventsPerShipment;
-  const room = input.masterGb * GB * MASTER_MEMORY_SHARE;
+  const capacity = input.masterGb * GB * MASTER_MEMORY_SHARE;
   const rows = ARCHIVE_DAYS.toReversed().map((archiveAfterDays) => {
     const own = memoryOf({ ...input, archiveAfterDays }, rate);
     const yearly = ended * YEAR_DAYS * input.referencesPerShipment * input.referenceBytes;
-    const years = (room - own.eventIds - own.backlog - own.shipments) / yearly;
+    const years = (capacity - own.eventIds - own.backlog - own.shipments) / yearly;
     const raw = perDay * MONTH_DAYS * input.rawMonths * input.rowBytes;
-    const disk = MACHINE_DISK_TB * TB - room * DISK_PER_MEMORY - raw;
+    const disk = MACHINE_DISK_TB * TB - capacity * DISK_PER_MEMORY - raw;
     const archive = ended * YEAR_DAYS * input.archivedRowBytes;
     return [
       String(archiveAfterDays),
@@ -236,7 +236,7 @@ function machineTable(input: Inputs, rate: number): string {
   const head = [
     "`ARCHIVE_AFTER_DAYS`",
     "shipments in Redis",
-    `years until ${whole(room / GB)} of ${input.masterGb} GB are used`,
+    `years until ${whole(capacity / GB)} of ${input.masterGb} GB are used`,
     `years until ${MACHINE_DISK_TB} TB is full`,
   ];
   return table(head, rows);

@@ -17,7 +17,7 @@ import { dropParked, type ParkOutcome, parkEvents } from "#core/events/store/par
 import {
   type Candidates,
   fingerprintOf,
-  hasRoom,
+  hasCapacity,
   listed,
   registerReferences,
 } from "#core/events/store/references.ts";
@@ -240,7 +240,7 @@ async function matchAnnounced(
     pending.forEach((one, at) => {
       for (const { key, candidate } of announcedBy(courier, one, matches[at], candidates)) {
         const known = candidates.get(key) ?? [];
-        if (!hasRoom(known, candidate)) continue;
+        if (!hasCapacity(known, candidate)) continue;
         candidates.set(key, [...known, candidate]);
         changed.add(key);
       }

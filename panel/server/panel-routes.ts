@@ -5,7 +5,7 @@
  */
 import { Elysia } from "elysia";
 import { masked } from "#core/accounts/rules/masked.ts";
-import { hasAuditRoom, writeAudit } from "#core/accounts/store/audit-log.ts";
+import { hasAuditCapacity, writeAudit } from "#core/accounts/store/audit-log.ts";
 import { waitAs } from "#core/configuration/store/setup-lock.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
 import { declared, type Needs, needed, takesKey } from "#core/platform/http/access.ts";
@@ -93,7 +93,7 @@ async function admit(deps: PanelDeps, needs: Needs, call: Call): Promise<Caller>
  * @throws {Problem} 503
  */
 async function refuseUnlogged({ redis }: PanelDeps, caller: Caller, method: string): Promise<void> {
-  if (READING.has(method) || (await hasAuditRoom(redis, tenantOf(caller)))) return;
+  if (READING.has(method) || (await hasAuditCapacity(redis, tenantOf(caller)))) return;
   const detail = "The audit log has no room for another change until ClickHouse takes its entries.";
   throw new Problem(503, "AUDIT_LOG_FULL", detail, { headers: { "retry-after": "60" } });
 }

@@ -8,7 +8,7 @@ import {
   type ShipmentState,
   type StateChange,
 } from "#core/shipments/rules/fold.ts";
-import { HISTORY_LIMIT, makeRoom } from "#core/shipments/rules/history-limit.ts";
+import { HISTORY_LIMIT, trimHistory } from "#core/shipments/rules/history-limit.ts";
 import { refold } from "#core/shipments/rules/refold.ts";
 import { type Change, type ChangeRows, describeChange } from "#core/shipments/store/change-log.ts";
 import type { Commit, HotShipment } from "#core/shipments/store/shipments.ts";
@@ -74,12 +74,12 @@ export function replaceHistory(
 }
 
 /** The commit with a history that keeps its limit, and in the base what leaves it. */
-export function withRoom(commit: Commit, history: readonly Fact[]): Commit {
+export function withTrimmedHistory(commit: Commit, history: readonly Fact[]): Commit {
   const { from, facts, replaced, state } = commit;
   const known = replaced === undefined ? history : [];
   if (known.length + facts.length <= HISTORY_LIMIT) return commit;
   const all = [...known, ...facts];
-  const { kept, base } = makeRoom(all, from.base);
+  const { kept, base } = trimHistory(all, from.base);
   const keys = kept.map(({ key }) => key).sort();
   return {
     ...commit,

@@ -29,7 +29,7 @@ import {
   SHIPMENTS_PER_CALL,
 } from "#core/shipments/store/shipments.ts";
 import { type Catalogue, mapStatus } from "#core/statuses/rules/map-status.ts";
-import { addFacts, replaceHistory, withRoom } from "./commits.ts";
+import { addFacts, replaceHistory, withTrimmedHistory } from "./commits.ts";
 import { findReleases, finishReleases, type ReleaseDeps, type Released } from "./release.ts";
 
 export interface TrackDeps extends ReleaseDeps {
@@ -332,18 +332,18 @@ function plan(configuration: Configuration, gathered: Gathered): Plan {
     const commit = replaceHistory(shipment, history, again.facts, fresh);
     const applied = arrived.folded.length + replaced;
     const counts = { applied, released: joined.folded.length - full.count };
-    return { id, commit: withRoom({ ...commit, counts }, history), released };
+    return { id, commit: withTrimmedHistory({ ...commit, counts }, history), released };
   }
   if (fresh.length === 0) return { id, commit: null, released };
   if (isHeldByFuture(shipment)) {
     const counts = { applied: arrived.folded.length, released: joined.folded.length };
     const commit = replaceHistory(shipment, history, history, fresh);
-    return { id, commit: withRoom({ ...commit, counts }, history), released };
+    return { id, commit: withTrimmedHistory({ ...commit, counts }, history), released };
   }
   // Folded once more where both have some, all in occurredAt order: the changes then read as they happened.
   const ordered = joined.folded.length === 0 ? arrived : foldAll(state, fresh);
   const commit = addFacts(shipment, ordered.state, ordered.folded, joined.folded.length);
-  return { id, commit: withRoom(commit, history), released };
+  return { id, commit: withTrimmedHistory(commit, history), released };
 }
 
 const NO_CATALOGUE: Catalogue = new Map();

@@ -13,9 +13,9 @@
  * | under way of a company in this process | half  | the rest is there for others                                   |
  * | under way per endpoint, all processes  | 4-256 | it adapts (`concurrency.ts`); the rest waits                   |
  * | the same for a failing endpoint        | 2     | until its next success                                         |
- * | under way to silent endpoints          | 2,000 | the rest waits in their lanes, and they are served in turn;    |
+ * | under way to silent endpoints          | 2,000 | the rest waits in their queues, and they are served in turn;   |
  * |                                        |       | fewer where the process may open fewer than 8,000 files        |
- * | the same for one, all processes        | 1,000 | the rest waits in its lanes                                    |
+ * | the same for one, all processes        | 1,000 | the rest waits in its queues                                   |
  * | begun for silent endpoints             | 200/s | what is leased waits for its turn; 100/s if there is only one  |
  * | lease, renewed while it is under way   | 6 s   | its process has died: the delivery is sent again               |
  * | pause after an outage of the store     | 3 s   | leases are handed out again                                    |
@@ -70,7 +70,7 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
     limits,
     outages,
     isStopping: () => stopping,
-    onRoom() {
+    onCapacity() {
       rounds.hurry();
       waker.wake();
     },
@@ -89,7 +89,7 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
       try {
         await comeBack(parts);
         const nowMs = performance.now();
-        if (rounds.isWorth(sending.room(nowMs), nowMs)) await round(parts);
+        if (rounds.isWorth(sending.capacity(nowMs), nowMs)) await round(parts);
         await Bun.sleep(rounds.gapMs(performance.now()));
         if (!rounds.isEager()) await waker.wait(waitMs(parts));
       } catch (error) {
@@ -120,7 +120,7 @@ interface Parts extends Omit<DeliverDeps, "limits"> {
   readonly sending: Sending;
 }
 
-/** Leases may have expired: those in progress are renewed, and deliveries not yet begun go back to their lanes. */
+/** Leases may have expired: those in progress are renewed, and deliveries not yet begun go back to their queues. */
 async function comeBack({ outages, sending }: Parts): Promise<void> {
   const back = new Set(await outages.probe());
   if (back.size === 0) return;
@@ -137,7 +137,7 @@ function waitMs({ rounds, sending, outages }: Parts): number {
 
 async function round({ redis, live, log, limits, outages, rounds, sending }: Parts): Promise<void> {
   const nowMs = performance.now();
-  const next = rounds.next(sending.room(nowMs), nowMs, outages.mayLease);
+  const next = rounds.next(sending.capacity(nowMs), nowMs, outages.mayLease);
   const { shares, retries } = next;
   if (shares.length === 0) return;
   const terms = {
@@ -147,7 +147,7 @@ async function round({ redis, live, log, limits, outages, rounds, sending }: Par
     perSilentEndpoint: limits.silentInFlightPerEndpoint,
     silent: sending.silent,
     endpoint: (endpointId: string) => endpointTerms(live.configuration(), endpointId),
-    roomOfCompany: sending.roomOfCompany,
+    capacityOfCompany: sending.capacityOfCompany,
     retries,
   };
   const serviceNowMs = live.now();

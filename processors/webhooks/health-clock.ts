@@ -20,7 +20,7 @@ import type { Redis } from "#core/platform/redis/client.ts";
 import { companyPartition } from "#core/platform/redis/keys.ts";
 import { startTickingThroughOutages } from "#core/platform/redis/outage.ts";
 import { V2_TOOK_OVER, v1EndpointId } from "#core/webhooks/rules/webhook-v1.ts";
-import { drainLanes } from "#core/webhooks/store/deliveries/deliveries.ts";
+import { drainQueues } from "#core/webhooks/store/deliveries/deliveries.ts";
 import {
   DISABLED_REASON,
   endpointPartition,
@@ -107,7 +107,7 @@ async function drainDisabled(redis: Redis, configuration: Configuration): Promis
   for (const [partition, endpoints] of groups) {
     if (partition === null) continue;
     const ids = endpoints.map(({ id }) => id);
-    await drainLanes(redis, partition, ids, DISABLED_REASON);
+    await drainQueues(redis, partition, ids, DISABLED_REASON);
   }
 }
 
@@ -119,6 +119,6 @@ async function drainReplacedV1(redis: Redis, { channels }: Configuration): Promi
   const groups = Map.groupBy(replaced, ({ companyId }) => companyPartition(companyId));
   for (const [partition, own] of groups) {
     const ids = own.map(({ id }) => v1EndpointId(id));
-    await drainLanes(redis, partition, ids, V2_TOOK_OVER);
+    await drainQueues(redis, partition, ids, V2_TOOK_OVER);
   }
 }

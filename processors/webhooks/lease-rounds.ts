@@ -18,7 +18,7 @@ const LOOK_AT_ALL_MS = 20;
 const LOOK_ROUND_MS = 1_000;
 
 /** What may be leased. */
-export interface Room {
+export interface Capacity {
   readonly free: number;
   /** The same for companies that have little under way: they need not wait for the others. */
   readonly freeForOthers: number;
@@ -40,12 +40,16 @@ export interface LeaseRounds {
   readonly slotFreed: () => boolean;
   readonly isEager: () => boolean;
   /** Whether a round is worth its cost now. */
-  readonly isWorth: (room: Room, nowMs: number) => boolean;
+  readonly isWorth: (capacity: Capacity, nowMs: number) => boolean;
   /** How long to wait before looking again whether a round is worth its cost. */
   readonly gapMs: (nowMs: number) => number;
   /** When the next round comes in any case. */
   readonly nextLookMs: () => number;
-  readonly next: (room: Room, nowMs: number, mayLease: (partition: number) => boolean) => Round;
+  readonly next: (
+    capacity: Capacity,
+    nowMs: number,
+    mayLease: (partition: number) => boolean,
+  ) => Round;
   /** @returns how many deliveries were given to silent endpoints */
   readonly learn: (round: Round, handout: Handout, serviceNowMs: number) => number;
 }

@@ -14,7 +14,7 @@ export interface ReadyQueue {
 
 export interface ReadyQueueOptions {
   /** Whether any may begin. */
-  readonly hasRoom: () => boolean;
+  readonly hasCapacity: () => boolean;
   readonly mayBegin: (leased: Leased) => boolean;
 }
 
@@ -24,7 +24,7 @@ interface Ready {
 }
 
 export function createReadyQueue(options: ReadyQueueOptions): ReadyQueue {
-  const { hasRoom, mayBegin } = options;
+  const { hasCapacity, mayBegin } = options;
   let ready: Ready[] = [];
   let beginning = false;
 
@@ -40,7 +40,7 @@ export function createReadyQueue(options: ReadyQueueOptions): ReadyQueue {
     let begun = 0;
     let seen = 0;
     const left: Ready[] = [];
-    for (const one of hasRoom() ? ready : []) {
+    for (const one of hasCapacity() ? ready : []) {
       if (begun === BEGUN_PER_TURN) break;
       seen += 1;
       if (mayBegin(one.leased)) {

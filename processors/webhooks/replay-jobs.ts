@@ -5,7 +5,7 @@
  * | limit                                    | value | at the limit                                 |
  * |------------------------------------------|-------|----------------------------------------------|
  * | deliveries queued by a replay per second | 50    | the rest follows in the next second          |
- * | first attempts waiting at the endpoint   | 100   | the replay waits until the lane has emptied  |
+ * | first attempts waiting at the endpoint   | 100   | the replay waits until the queue has emptied |
  */
 
 import type { Live } from "#core/configuration/store/live.ts";
@@ -20,7 +20,7 @@ import {
   isShardUnavailable,
   unlessShardUnavailable,
 } from "#core/platform/redis/unavailable-shard.ts";
-import { readLaneDepths } from "#core/webhooks/store/attempt-stats.ts";
+import { readQueueDepths } from "#core/webhooks/store/attempt-stats.ts";
 import {
   type Replay,
   runningReplays,
@@ -30,7 +30,7 @@ import {
 
 const PER_STEP = 50;
 const STEP_MS = 1_000;
-const LANE_LIMIT = 100;
+const QUEUED_LIMIT = 100;
 const TICK_MS = 1_000;
 
 export interface ReplayDeps {
@@ -73,6 +73,7 @@ async function step({ redis, live, log }: ReplayDeps, replay: Replay): Promise<v
     log.info({ replay: id }, "replay stopped: its endpoint is disabled");
     return stopReplay(redis, replay);
   }
-  const { queued } = await readLaneDepths(redis, partition, endpointId);
-  if (queued < LANE_LIMIT) await stepReplay(redis, replay, PER_STEP, realMs + STEP_MS, live.now());
+  const { queued } = await readQueueDepths(redis, partition, endpointId);
+  if (queued < QUEUED_LIMIT)
+    await stepReplay(redis, replay, PER_STEP, realMs + STEP_MS, live.now());
 }

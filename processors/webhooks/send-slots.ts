@@ -26,13 +26,13 @@ export interface SendSlots {
   readonly answered: (leased: Leased) => void;
   readonly mayBegin: (leased: Leased, nowMs: number) => boolean;
   /** Whether any may begin. */
-  readonly hasRoom: (nowMs: number) => boolean;
+  readonly hasCapacity: (nowMs: number) => boolean;
   readonly freeToLease: (nowMs: number) => number;
   /** The same for companies that have little under way. */
   readonly freeForOthers: (nowMs: number) => number;
   readonly freeToLeaseFailing: () => number;
   /** How many of the free ones a company may have. */
-  readonly roomOfCompany: (companyId: number, nowMs: number) => number;
+  readonly capacityOfCompany: (companyId: number, nowMs: number) => number;
   /** Resolves once nothing is under way. */
   readonly whenEmpty: () => Promise<void>;
 }
@@ -137,11 +137,11 @@ export function createSendSlots({ inFlight, slowMs }: DeliverLimits): SendSlots 
       const occupied = begun.occupied(nowMs);
       return occupied < inFlight || begun.ofCompany(companyId) < inFlight + extra - occupied;
     },
-    hasRoom: (nowMs) => begun.occupied(nowMs) < inFlight + extra,
+    hasCapacity: (nowMs) => begun.occupied(nowMs) < inFlight + extra,
     freeToLease: (nowMs) => Math.min(freeSlots(nowMs), freeInAll()),
     freeForOthers: (nowMs) => Math.min(freeSlots(nowMs) + extra, freeInAll()),
     freeToLeaseFailing: () => Math.floor(inFlight / 2) - failing,
-    roomOfCompany(companyId, nowMs) {
+    capacityOfCompany(companyId, nowMs) {
       const free = freeSlots(nowMs);
       const beyond = halfOf(free + extra - slotsOfCompany.of(companyId));
       return Math.max(

@@ -8,7 +8,7 @@ import { attempt, type Watches } from "./attempt.ts";
 import type { DeliverLimits } from "./deliver-limits.ts";
 import { createFinishQueue, type FinishQueue } from "./finish-queue.ts";
 import { watchLatency } from "./latency-watch.ts";
-import type { Room } from "./lease-rounds.ts";
+import type { Capacity } from "./lease-rounds.ts";
 import type { PartitionOutages } from "./partition-outages.ts";
 import { createReadyQueue, type ReadyQueue } from "./ready-queue.ts";
 import { type SendDeps, unsent } from "./send.ts";
@@ -23,17 +23,17 @@ export interface SendingDeps extends SendDeps {
   readonly outages: Pick<PartitionOutages, "isOut" | "isAnyOut" | "failed">;
   readonly isStopping: () => boolean;
   /** More may be leased. */
-  readonly onRoom: () => void;
-  /** A request has been answered: its slot is free, and its endpoint has room once the result is recorded. */
+  readonly onCapacity: () => void;
+  /** A request has been answered: its slot is free, and its endpoint has capacity once the result is recorded. */
   readonly onSlot: () => void;
 }
 
 export interface Sending {
   readonly silent: SilentEndpoints;
   readonly isBusy: () => boolean;
-  readonly room: (nowMs: number) => Room;
+  readonly capacity: (nowMs: number) => Capacity;
   /** How many slots a company may have besides those that it has. */
-  readonly roomOfCompany: (companyId: number) => number;
+  readonly capacityOfCompany: (companyId: number) => number;
   /** What a round has asked for and given to silent endpoints. */
   readonly learnSilent: (wanted: number, given: number) => void;
   /** Renews the leases while their content is read, which may take as long as a lease. */
@@ -41,7 +41,7 @@ export interface Sending {
   readonly add: (leased: Leased, configuration: Configuration) => void;
   /** Records that a delivery no longer exists. */
   readonly addGone: (slot: Slot) => void;
-  /** Leased deliveries that have not begun are not renewed and go back to their lanes. */
+  /** Leased deliveries that have not begun are not renewed and go back to their queues. */
   readonly giveBack: (isMeant: (leased: Leased) => boolean) => void;
   readonly beginSoon: () => void;
   /** What a killed process was sending is sent again soon, and what takes long is not sent twice. */
@@ -65,8 +65,8 @@ export function startSending(deps: SendingDeps): Sending {
   return {
     silent,
     isBusy: () => slots.underWay.size > 0,
-    room: (nowMs) => roomOf(parts, nowMs),
-    roomOfCompany: (companyId) => slots.roomOfCompany(companyId, performance.now()),
+    capacity: (nowMs) => capacityOf(parts, nowMs),
+    capacityOfCompany: (companyId) => slots.capacityOfCompany(companyId, performance.now()),
     learnSilent: silentQueue.learn,
     async whileHeld(leases, read) {
       for (const lease of leases) slots.hold(lease);
@@ -75,7 +75,7 @@ export function startSending(deps: SendingDeps): Sending {
       });
     },
     add: (leased, configuration) => add(parts, leased, configuration),
-    addGone: (slot) => results.record(unsent(slot, "30 days are over"), parts.onRoom),
+    addGone: (slot) => results.record(unsent(slot, "30 days are over"), parts.onCapacity),
     giveBack: (isMeant) => giveBack(parts, isMeant),
     beginSoon: () => beginSoon(parts),
     renew: () => renew(parts),
@@ -89,7 +89,7 @@ export function startSending(deps: SendingDeps): Sending {
 }
 
 function openParts(deps: SendingDeps): Parts {
-  const { redis, live, log, limits, outages, isStopping, onRoom } = deps;
+  const { redis, live, log, limits, outages, isStopping, onCapacity } = deps;
   const silent = followSilentEndpoints(limits.slowMs);
   const own: Pick<Parts, "redis" | "outages"> = { redis, outages };
   const silentQueue = createSilentQueue({
@@ -97,7 +97,7 @@ function openParts(deps: SendingDeps): Parts {
     mayBegin: (leased) => mayBegin(own, leased),
     hasSeveralEndpoints: () => silent.count() > 1,
     isStopping,
-    onRoom,
+    onCapacity,
   });
   const slots = createSendSlots(limits);
   const parts: Parts = {
@@ -109,13 +109,13 @@ function openParts(deps: SendingDeps): Parts {
     watches: { silent, latency: watchLatency() },
     queue: createReadyQueue({
       mayBegin: (leased) => mayBegin(own, leased) && slots.mayBegin(leased, performance.now()),
-      hasRoom: () => slots.hasRoom(performance.now()),
+      hasCapacity: () => slots.hasCapacity(performance.now()),
     }),
   };
   return parts;
 }
 
-function roomOf({ silent, silentQueue, slots }: Parts, nowMs: number): Room {
+function capacityOf({ silent, silentQueue, slots }: Parts, nowMs: number): Capacity {
   const silentPartitions = silent.partitions(nowMs);
   return {
     free: slots.freeToLease(nowMs),
@@ -146,7 +146,7 @@ function add(parts: Parts, leased: Leased, configuration: Configuration): void {
 }
 
 async function send(parts: Parts, leased: Leased, configuration: Configuration): Promise<void> {
-  const { slots, results, watches, onRoom, onSlot } = parts;
+  const { slots, results, watches, onCapacity, onSlot } = parts;
   slots.begun(leased);
   const result = await attempt(parts, watches, leased, configuration);
   slots.answered(leased);
@@ -154,7 +154,7 @@ async function send(parts: Parts, leased: Leased, configuration: Configuration):
   results.record(result, () => {
     slots.drop(leased);
     // Recorded, it makes room for the next one of its endpoint.
-    onRoom();
+    onCapacity();
   });
   onSlot();
 }
@@ -183,7 +183,7 @@ function giveBack(parts: Parts, isMeant: (leased: Leased) => boolean): void {
   }
 }
 
-/** At the end, what may not begin goes back to its lane. */
+/** At the end, what may not begin goes back to its queue. */
 function beginSoon(parts: Parts): void {
   const { silentQueue, queue, isStopping } = parts;
   if (isStopping()) giveBack(parts, (leased) => !mayBegin(parts, leased));

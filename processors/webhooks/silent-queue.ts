@@ -32,12 +32,12 @@ export interface SilentQueueOptions {
   readonly mayBegin: (leased: Leased) => boolean;
   readonly hasSeveralEndpoints: () => boolean;
   readonly isStopping: () => boolean;
-  /** A round is worth its cost: there is room, and there was more to lease. */
-  readonly onRoom: () => void;
+  /** A round is worth its cost: there is capacity, and there was more to lease. */
+  readonly onCapacity: () => void;
 }
 
 export function createSilentQueue(options: SilentQueueOptions): SilentQueue {
-  const { most, mayBegin, hasSeveralEndpoints, isStopping, onRoom } = options;
+  const { most, mayBegin, hasSeveralEndpoints, isStopping, onCapacity } = options;
   let waiting: { readonly leased: Leased; readonly begin: () => void }[] = [];
   let size = 0;
   let hasMore = false;
@@ -45,12 +45,12 @@ export function createSilentQueue(options: SilentQueueOptions): SilentQueue {
   let nextAtMs = 0;
 
   function free(): number {
-    const room = Math.min(AHEAD - waiting.length, most - size);
-    return room < Math.min(AHEAD / 2, most) ? 0 : room;
+    const capacity = Math.min(AHEAD - waiting.length, most - size);
+    return capacity < Math.min(AHEAD / 2, most) ? 0 : capacity;
   }
 
-  function tellRoom(): void {
-    if (hasMore && free() > 0) onRoom();
+  function tellCapacity(): void {
+    if (hasMore && free() > 0) onCapacity();
   }
 
   function beginSoon(): void {
@@ -69,7 +69,7 @@ export function createSilentQueue(options: SilentQueueOptions): SilentQueue {
     // Those that may not begin now are checked again at the next call.
     if (!next) return;
     next.begin();
-    tellRoom();
+    tellCapacity();
     beginSoon();
   }
 
@@ -90,7 +90,7 @@ export function createSilentQueue(options: SilentQueueOptions): SilentQueue {
     },
     ended() {
       size -= 1;
-      tellRoom();
+      tellCapacity();
     },
     size: () => size,
     beginSoon,

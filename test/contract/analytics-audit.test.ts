@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { applySchema } from "#analytics/clickhouse/apply-schema.ts";
 import { openClickhouse } from "#analytics/clickhouse/clickhouse.ts";
-import { type AuditEntry, hasAuditRoom, writeAudit } from "#core/accounts/store/audit-log.ts";
+import { type AuditEntry, hasAuditCapacity, writeAudit } from "#core/accounts/store/audit-log.ts";
 import { AUDIT_LOG, AUDIT_TENANTS_KEY, OLD_AUDIT_KEY } from "#core/platform/redis/keys.ts";
 import { openTestAnalytics, type TestAnalytics } from "#test/support/analytics.ts";
 import { eventually } from "#test/support/eventually.ts";
@@ -59,7 +59,7 @@ describe.each(CLICKHOUSES)("%s", (kind) => {
     await eventually(isMoved, "ClickHouse has the entries");
     const counts = await redis.hGetAll(AUDIT_TENANTS_KEY);
     expect(counts["taken company acme"]).toBe(String(COMPANY_ENTRIES));
-    expect(await hasAuditRoom(redis, "company acme")).toBe(true);
+    expect(await hasAuditCapacity(redis, "company acme")).toBe(true);
 
     const targets = (items: { target: string }[]) => items.map(({ target }) => target);
     expect(targets(await readAll("tenant=company"))).toEqual(

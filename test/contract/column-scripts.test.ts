@@ -48,7 +48,7 @@ describe("read-columns.lua", () => {
 
   async function read(
     channels: readonly Known[],
-    { room = 100, again = 2, bitmaps = [] as readonly string[] } = {},
+    { capacity = 100, again = 2, bitmaps = [] as readonly string[] } = {},
   ) {
     const keys = [
       ...channels.map(([channel]) => `${channel}:log`),
@@ -56,7 +56,7 @@ describe("read-columns.lua", () => {
       ...channels.flatMap(([channel, _, ...blocks]) => blocks.map((at) => `${channel}:${at}`)),
     ];
     const numbers = [
-      ...[ROWS_PER_BLOCK, room, again, channels.length, bitmaps.length],
+      ...[ROWS_PER_BLOCK, capacity, again, channels.length, bitmaps.length],
       ...channels.flatMap(([, known, ...blocks]) => [known, blocks.length, ...blocks]),
     ];
     const args = numbers.map(String);
@@ -133,12 +133,12 @@ describe("read-columns.lua", () => {
       ["b", 0, 0],
       ["c", 0, 0],
     ];
-    const entries = async (room: number) =>
-      (await read(channels, { room })).channels.map((one) => one.entries);
+    const entries = async (capacity: number) =>
+      (await read(channels, { capacity })).channels.map((one) => one.entries);
     expect(await entries(1)).toEqual([[], [1], [], []]);
     expect(await entries(3)).toEqual([[], [1, 3], [1], []]);
     expect(await entries(6)).toEqual([[], [1, 3], [1, 3], [1, 3]]);
-    const [, a, b, c] = (await read(channels, { room: 3 })).channels;
+    const [, a, b, c] = (await read(channels, { capacity: 3 })).channels;
     expect([a?.rows, b?.rows]).toEqual([[row("a", 1), row("a", 3)], [row("b", 1)]]);
     expect(c).toEqual({ count: "2", again: [], entries: [], rows: [] });
     channels[1] = ["a", 1, 0];

@@ -246,7 +246,7 @@ const LEASE_OR_RETURN = `
   for _, one in ipairs(waiting) do redis.call('ZADD', KEYS[2], 1, one) end
   for _, one in ipairs(leased) do redis.call('RPUSH', KEYS[1], one) end`;
 
-test("a delivery that moves between its lane and a lease while the ledger is read counts as pending once", async () => {
+test("a delivery that moves between its queue and a lease while the ledger is read counts as pending once", async () => {
   const { redis, live } = runtime;
   const { pending } = await readBalance(redis, live.configuration());
   const [endpointId = ""] = live.configuration().endpoints.keys();

@@ -3,11 +3,13 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 import { type Redis, run } from "#core/platform/redis/client.ts";
 import { scriptOfParts } from "#core/platform/redis/script-parts.ts";
 import leaseSource from "#core/webhooks/store/deliveries/lease.lua" with { type: "text" };
-import endpointRoom from "#core/webhooks/store/parts/endpoint-room.lua" with { type: "text" };
+import endpointCapacity from "#core/webhooks/store/parts/endpoint-capacity.lua" with {
+  type: "text",
+};
 import { scoresOf } from "#test/support/scores-of.ts";
 import { openTestRedis } from "#test/support/servers.ts";
 
-const leaseScript = scriptOfParts(leaseSource, { "endpoint-room": endpointRoom });
+const leaseScript = scriptOfParts(leaseSource, { "endpoint-capacity": endpointCapacity });
 
 let redis: Redis;
 let stop: () => Promise<void>;

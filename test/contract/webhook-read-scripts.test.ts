@@ -1,10 +1,12 @@
-/** The scripts that only read, called one at a time: heads of lanes, deliveries to be sent, a shipment at one moment. */
+/** The scripts that only read, called one at a time: heads of queues, deliveries to be sent, a shipment at one moment. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { type Redis, run, script } from "#core/platform/redis/client.ts";
 import readDeliveriesSource from "#core/webhooks/store/deliveries/read-deliveries.lua" with {
   type: "text",
 };
-import readLanesSource from "#core/webhooks/store/deliveries/read-lanes.lua" with { type: "text" };
+import readQueuesSource from "#core/webhooks/store/deliveries/read-queues.lua" with {
+  type: "text",
+};
 import readMomentSource from "#core/webhooks/store/read-moment.lua" with { type: "text" };
 import { openTestRedis } from "#test/support/servers.ts";
 
@@ -17,11 +19,11 @@ beforeAll(async () => {
 beforeEach(() => redis.flushAll());
 afterAll(() => stop());
 
-describe("read-lanes.lua", () => {
+describe("read-queues.lua", () => {
   const read = (most: number, endpoints = ["a", "b"]) =>
     run<string[][]>(
       redis,
-      script(readLanesSource),
+      script(readQueuesSource),
       endpoints.flatMap((id) => [`queue:${id}`, `retries:${id}`]),
       [String(most)],
     );

@@ -82,7 +82,7 @@ describe("reclaim.lua", () => {
 
   const queueOf = (endpoint: string) => redis.lRange(`queue:${endpoint}`, 0, -1);
 
-  test("returns first attempts to the head of their lane, and their endpoint to the end of the ring", async () => {
+  test("returns first attempts to the head of their queue, and their endpoint to the end of the ring", async () => {
     await redis.set("turns", "5");
     await redis.rPush("queue:a", "a3");
     await send("a a1 1");

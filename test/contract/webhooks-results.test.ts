@@ -1,5 +1,5 @@
 /**
- * What one call of many decisions or results leaves: of each endpoint its lanes, its log and its health, of an hour its attempts.
+ * What one call of many decisions or results leaves: of each endpoint its queues, its log and its health, of an hour its attempts.
  */
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { companyPartition, FAILING_FROM, webhookKeys } from "#core/platform/redis/keys.ts";
@@ -267,7 +267,7 @@ test("decisions of several endpoints queue each its own, in order, and live as l
   expect(await redis.exists(keys.failed("a"))).toBe(0);
 });
 
-test("a lane takes as many deliveries as it may, retries among them, and the next one fails at once", async () => {
+test("a queue takes as many deliveries as it may, retries among them, and the next one fails at once", async () => {
   const { redis, live } = runtime;
   await redis.zAdd(keys.retries("a"), { value: "waits", score: 1 });
   const decisions = [decisionFor("a"), decisionFor("a"), decisionFor("a")];

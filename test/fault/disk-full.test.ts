@@ -69,9 +69,9 @@ test("a full disk is answered 503, and everything continues without loss once th
   );
   await eventually(() => refused.length > 0, "couriers are refused");
   await rm(full);
-  const roomAtMs = performance.now();
+  const freedAtMs = performance.now();
   await stream.grows("one is accepted");
-  measuring.recovered(roomAtMs);
+  measuring.recovered(freedAtMs);
   await stream.grows("events are accepted again", EVENTS_BETWEEN);
   await stream.stop();
   expect([...new Set(refused)]).toEqual([503]);

@@ -90,7 +90,7 @@ const TESTS_OF_SCRIPTS: Readonly<Record<string, readonly string[]>> = {
     "webhooks-results",
   ),
   "core/webhooks/store/deliveries/lease.lua": contract(
-    "webhooks-leased-lanes",
+    "webhooks-leased-queues",
     "webhook-script-limits",
   ),
   "core/webhooks/store/deliveries/finish.lua": contract(

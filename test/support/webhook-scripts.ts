@@ -11,7 +11,7 @@ import clearFailingSource from "#core/webhooks/store/clear-failing.lua" with { t
 import decideSource from "#core/webhooks/store/deliveries/decide.lua" with { type: "text" };
 import {
   type Decision,
-  drainLanes,
+  drainQueues,
   recordDecisions,
 } from "#core/webhooks/store/deliveries/deliveries.ts";
 import drainSource from "#core/webhooks/store/deliveries/drain.lua" with { type: "text" };
@@ -30,11 +30,13 @@ import {
 } from "#core/webhooks/store/deliveries/replays.ts";
 import resumeSource from "#core/webhooks/store/deliveries/resume.lua" with { type: "text" };
 import { clearFailing, raiseAlerts } from "#core/webhooks/store/endpoints.ts";
+import endpointCapacity from "#core/webhooks/store/parts/endpoint-capacity.lua" with {
+  type: "text",
+};
 import endpointConcurrency from "#core/webhooks/store/parts/endpoint-concurrency.lua" with {
   type: "text",
 };
 import endpointHealth from "#core/webhooks/store/parts/endpoint-health.lua" with { type: "text" };
-import endpointRoom from "#core/webhooks/store/parts/endpoint-room.lua" with { type: "text" };
 import settleDelivery from "#core/webhooks/store/parts/settle-delivery.lua" with { type: "text" };
 import { eventually } from "./eventually.ts";
 import type { openTestRuntime, TestRuntime } from "./runtime.ts";
@@ -66,7 +68,7 @@ export function scriptNamed(name: ScriptName): Script {
   return scriptOfParts(SOURCES[name], {
     "endpoint-health": endpointHealth,
     "endpoint-concurrency": endpointConcurrency,
-    "endpoint-room": endpointRoom,
+    "endpoint-capacity": endpointCapacity,
     "settle-delivery": settleDelivery,
   });
 }
@@ -190,7 +192,7 @@ export async function useAllScripts(
   await lease(runtime);
 
   await queue(runtime, await newShipment(given));
-  await drainLanes(redis, partitionOf(given), [first.id], "switched off");
+  await drainQueues(redis, partitionOf(given), [first.id], "switched off");
   await replayWindow(runtime, first.id);
   await judgeHealth(runtime, first.id, second.id);
 

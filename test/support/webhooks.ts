@@ -157,7 +157,7 @@ type Without<T, K extends keyof T> = Omit<T, K> & Partial<Pick<T, K>>;
 
 export type RoundTerms = Without<
   LeaseTerms,
-  "perSilentEndpoint" | "silent" | "endpoint" | "roomOfCompany"
+  "perSilentEndpoint" | "silent" | "endpoint" | "capacityOfCompany"
 > & {
   /** Concurrency that every endpoint has, unless `endpoint` tells. */
   readonly perEndpoint: number;
@@ -171,7 +171,7 @@ export function leaseTerms({ perEndpoint, ...terms }: RoundTerms): LeaseTerms {
     silent: new Set(),
     startConcurrency: perEndpoint,
     endpoint: () => own,
-    roomOfCompany: () => Number.MAX_SAFE_INTEGER,
+    capacityOfCompany: () => Number.MAX_SAFE_INTEGER,
     ...terms,
   };
 }

@@ -6,8 +6,8 @@ import { foldAll, initialState, type ShipmentState } from "#core/shipments/rules
 import {
   type Base,
   HISTORY_LIMIT,
-  makeRoom,
   startFrom,
+  trimHistory,
 } from "#core/shipments/rules/history-limit.ts";
 import { STATUSES } from "#core/statuses/rules/status.ts";
 
@@ -53,7 +53,7 @@ function factsOf(draws: readonly Draw[], count: number): Fact[] {
 const ofFacts = ({ keys: _, dropped: __, entered: ___, ...rest }: ShipmentState) => rest;
 
 describe("a history over its limit", () => {
-  test("loses nothing of the state, however often room is made", () => {
+  test("loses nothing of the state, however often it is trimmed", () => {
     fc.assert(
       fc.property(
         fc.array(draw, { minLength: 1, maxLength: 40 }),
@@ -65,8 +65,8 @@ describe("a history over its limit", () => {
           for (const fact of facts) {
             history = [...history, fact];
             if (history.length <= HISTORY_LIMIT) continue;
-            const room = makeRoom(history, base);
-            [history, base] = [room.kept, room.base];
+            const trimmed = trimHistory(history, base);
+            [history, base] = [trimmed.kept, trimmed.base];
           }
           const folded = foldAll(startFrom(base), history).state;
           const all = foldAll(initialState("PENDING"), facts).state;
@@ -82,7 +82,7 @@ describe("a history over its limit", () => {
   test("at the limit is whole, one past it keeps the first 100 and the latest 650", () => {
     const one = { occurredAtMs: 1, status: 3, isMapped: true, attempt: 1 };
     const facts = factsOf([one], HISTORY_LIMIT + 1);
-    const { kept, base } = makeRoom(facts, null);
+    const { kept, base } = trimHistory(facts, null);
     expect(kept).toEqual([...facts.slice(0, 100), ...facts.slice(-650)]);
     expect([base.dropped, base.keys.length]).toEqual([251, 251]);
   });
@@ -94,7 +94,7 @@ test("the latest 5,000 keys of facts that have left stay known, and no more", ()
     HISTORY_LIMIT,
   );
   const keys = Array.from({ length: 5_000 }, (_, at) => `before-${at}`);
-  const { base } = makeRoom(facts, { ...initialState("PENDING"), keys });
+  const { base } = trimHistory(facts, { ...initialState("PENDING"), keys });
   expect(base.keys).toHaveLength(5_000);
   const left = base.keys.filter((key) => !keys.includes(key)).length;
   expect(left).toBeGreaterThan(0);

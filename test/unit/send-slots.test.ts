@@ -20,7 +20,7 @@ function lease(companyId: number): Leased {
   return leased;
 }
 
-const room = (companyId: number) => slots.roomOfCompany(companyId, performance.now());
+const capacity = (companyId: number) => slots.capacityOfCompany(companyId, performance.now());
 const mayBegin = (companyId: number) => slots.mayBegin(of(companyId), performance.now());
 
 function begin(companyId: number): Leased {
@@ -36,16 +36,16 @@ test("a company that is alone begins as many as there are slots, and leases half
   }
   expect(mayBegin(GREEDY)).toBe(false);
   for (let n = 0; n < EXTRA; n += 1) {
-    expect(room(GREEDY)).toBeGreaterThan(0);
+    expect(capacity(GREEDY)).toBeGreaterThan(0);
     lease(GREEDY);
   }
-  expect(room(GREEDY)).toBe(0);
+  expect(capacity(GREEDY)).toBe(0);
 });
 
 test("whoever comes while one company holds every slot may lease and begin at once", () => {
   for (let n = 0; n < IN_FLIGHT; n += 1) begin(GREEDY);
   for (let n = 0; n < EXTRA; n += 1) lease(GREEDY);
-  expect(room(NEWCOMER)).toBeGreaterThan(0);
+  expect(capacity(NEWCOMER)).toBeGreaterThan(0);
   begin(NEWCOMER);
   expect(mayBegin(NEWCOMER)).toBe(true);
   expect(mayBegin(GREEDY)).toBe(false);
@@ -55,12 +55,12 @@ test("slow requests of one company take half of what may be under way, and not o
   slots = createSendSlots({ ...LIMITS, inFlight: IN_FLIGHT, slowMs: 0 });
   const inAll = IN_FLIGHT + EXTRA + BESIDES;
   let held = 0;
-  while (room(GREEDY) > 0) {
+  while (capacity(GREEDY) > 0) {
     begin(GREEDY);
     held += 1;
   }
   expect(held).toBe(Math.ceil(inAll / 2));
-  expect(room(NEWCOMER)).toBeGreaterThan(0);
+  expect(capacity(NEWCOMER)).toBeGreaterThan(0);
 });
 
 test("what has ended counts no more", async () => {
@@ -70,5 +70,5 @@ test("what has ended counts no more", async () => {
     slots.drop(leased);
   }
   await slots.whenEmpty();
-  expect(room(GREEDY)).toBe(IN_FLIGHT + EXTRA);
+  expect(capacity(GREEDY)).toBe(IN_FLIGHT + EXTRA);
 });

@@ -62,7 +62,7 @@ function jsonOf(value: unknown): string {
  * Asked before a change, since one that is made must be written down. Calls under way at that moment may exceed the limit.
  * @returns whether another entry of the tenant may wait
  */
-export async function hasAuditRoom(redis: Redis, tenant: string): Promise<boolean> {
+export async function hasAuditCapacity(redis: Redis, tenant: string): Promise<boolean> {
   const fields = [`logged ${tenant}`, `taken ${tenant}`];
   const [logged, taken] = await redis.hmGet(AUDIT_TENANTS_KEY, fields);
   const limit = tenant === OPERATORS ? OPERATOR_ENTRIES_WAITING : TENANT_ENTRIES_WAITING;

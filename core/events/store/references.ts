@@ -103,7 +103,7 @@ export function candidateOf(shipmentId: number, meta: ShipmentMeta): Candidate {
 }
 
 /** Whether a reference may find one more shipment before others have to go. */
-export function hasRoom(known: readonly Candidate[], { companyId }: Candidate): boolean {
+export function hasCapacity(known: readonly Candidate[], { companyId }: Candidate): boolean {
   if (known.length >= SHIPMENTS_PER_REFERENCE) return false;
   return known.filter((one) => one.companyId === companyId).length < SHIPMENTS_PER_COMPANY;
 }

@@ -108,15 +108,15 @@ export function batchesOf(
   keys: readonly { readonly key: string; readonly size: number }[],
 ): string[][] {
   const batches: string[][] = [];
-  let room = 0;
+  let capacity = 0;
   for (const { key, size } of keys) {
     const last = batches.at(-1);
-    if (last && size <= room) {
+    if (last && size <= capacity) {
       last.push(key);
-      room -= size;
+      capacity -= size;
     } else {
       batches.push([key]);
-      room = BATCH_BYTES - size;
+      capacity = BATCH_BYTES - size;
     }
   }
   return batches;

@@ -17,16 +17,16 @@ assert(#ARGV % 4 == 0 and limit and waitMs, 'four for each try')
 local call, reply, settled = redis.call, {}, {}
 local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local room = limit - call('XLEN', KEYS[3])
+local capacity = limit - call('XLEN', KEYS[3])
 for at = 5, #ARGV, 4 do
   local text, again, due, reason = ARGV[at], ARGV[at + 1], now + ARGV[at + 2], ARGV[at + 3]
   local kept = reason ~= '' and cjson.decode(text)
   assert(not kept or (type(kept.id) == 'string' and type(kept.entry) == 'string'), 'a text')
   local entered = not settled[text] and call('ZSCORE', KEYS[2], text)
-  local waits = entered and kept and room <= 0
+  local waits = entered and kept and capacity <= 0
   if entered then
     settled[text] = {again = again, due = due, entered = entered, kept = kept, reason = reason, waits = waits}
-    if kept and not waits then room = room - 1 end
+    if kept and not waits then capacity = capacity - 1 end
   end
   reply[#reply + 1] = waits and 2 or (entered and 1 or 0)
 end

@@ -30,7 +30,7 @@ const clear = createPause();
 let latest: Sighting = { owner: null, atMs: Number.NEGATIVE_INFINITY };
 let before = latest;
 /** Resolves when the step after those asked for so far may begin. */
-let lane: Promise<void> = Promise.resolve();
+let queue: Promise<void> = Promise.resolve();
 
 /** Work that background work gives way to, until it has ended. */
 export async function foreground<T>(work: () => Promise<T> | T): Promise<T> {
@@ -63,9 +63,9 @@ export async function background<T>(
   owner: number,
   step: (isAlone: boolean) => Promise<T>,
 ): Promise<T> {
-  const turn = lane;
+  const turn = queue;
   const { promise, resolve } = Promise.withResolvers<void>();
-  lane = promise;
+  queue = promise;
   await turn;
   if (underWay > 0) {
     await clear.wait(GIVE_WAY_MS);

@@ -33,7 +33,7 @@ interface Handle {
 /** What lies below a stream of `node:zlib`. */
 interface Inside {
   readonly _handle?: Handle;
-  /** Room left of the output, and bytes left of the input, after a call. */
+  /** Capacity left of the output, and bytes left of the input, after a call. */
   readonly _writeState?: Uint32Array;
 }
 
@@ -63,12 +63,12 @@ function workOf({ _handle: handle, _writeState: state }: Inside): Work {
     isBroken = true;
   };
   return (from, fromAt, fromEnd, to, toAt) => {
-    const room = to.length - toAt;
+    const capacity = to.length - toAt;
     isBroken = false;
     handle.reset();
-    handle.writeSync(constants.Z_FINISH, from, fromAt, fromEnd - fromAt, to, toAt, room);
+    handle.writeSync(constants.Z_FINISH, from, fromAt, fromEnd - fromAt, to, toAt, capacity);
     const [left = 0, unread = 0] = state;
-    return isBroken || left === 0 || unread > 0 ? null : room - left;
+    return isBroken || left === 0 || unread > 0 ? null : capacity - left;
   };
 }
 

@@ -4,7 +4,7 @@
  */
 
 /** Grows to the largest list; what the callers write together bounds it. */
-let room = Buffer.allocUnsafeSlow(64 * 1024);
+let buffer = Buffer.allocUnsafeSlow(64 * 1024);
 
 /** Whole numbers; any other stands as a double. */
 const UINT_32 = 0xce;
@@ -21,8 +21,8 @@ export type ListItem = string | Buffer | number | readonly ListItem[];
 
 export function packList(items: readonly ListItem[]): Buffer {
   const most = mostBytes(items);
-  if (most > room.length) room = Buffer.allocUnsafeSlow(2 * most);
-  return Buffer.from(room.subarray(0, writeList(items, 0)));
+  if (most > buffer.length) buffer = Buffer.allocUnsafeSlow(2 * most);
+  return Buffer.from(buffer.subarray(0, writeList(items, 0)));
 }
 
 function mostBytes(item: ListItem): number {
@@ -36,8 +36,8 @@ function mostBytes(item: ListItem): number {
 
 /** @returns where the next item stands */
 function writeList(items: readonly ListItem[], at: number): number {
-  room[at] = LIST_32;
-  let next = room.writeUInt32BE(items.length, at + 1);
+  buffer[at] = LIST_32;
+  let next = buffer.writeUInt32BE(items.length, at + 1);
   for (const item of items) next = write(item, next);
   return next;
 }
@@ -49,16 +49,16 @@ function write(item: ListItem, at: number): number {
   const isLong = item.length * CHARACTER_BYTES > 0xffff;
   const from = at + (isLong ? 5 : 3);
   let length = item.length;
-  if (typeof item === "string") length = room.write(item, from);
-  else room.set(item, from);
-  room[at] = isLong ? RAW_32 : RAW_16;
-  if (isLong) room.writeUInt32BE(length, at + 1);
-  else room.writeUInt16BE(length, at + 1);
+  if (typeof item === "string") length = buffer.write(item, from);
+  else buffer.set(item, from);
+  buffer[at] = isLong ? RAW_32 : RAW_16;
+  if (isLong) buffer.writeUInt32BE(length, at + 1);
+  else buffer.writeUInt16BE(length, at + 1);
   return from + length;
 }
 
 function writeNumber(item: number, at: number): number {
   const isShort = item >= 0 && item <= 0xffffffff && Number.isInteger(item);
-  room[at] = isShort ? UINT_32 : FLOAT_64;
-  return isShort ? room.writeUInt32BE(item, at + 1) : room.writeDoubleBE(item, at + 1);
+  buffer[at] = isShort ? UINT_32 : FLOAT_64;
+  return isShort ? buffer.writeUInt32BE(item, at + 1) : buffer.writeDoubleBE(item, at + 1);
 }

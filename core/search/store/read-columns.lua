@@ -12,7 +12,7 @@
 -- Reply: for each channel four: how many entries its log has had; the entries read again, null where the log does not go
 -- on from what is known; the new entries; the rows (16 bytes each, zeros where the block was dropped) of the ranks among these, in the order they first
 -- appear, null if one of them is in a block that was not given. Then each bitmap.
-local call, per, room, again = redis.call, ARGV[1] + 0, ARGV[2] + 0, ARGV[3] + 0
+local call, per, capacity, again = redis.call, ARGV[1] + 0, ARGV[2] + 0, ARGV[3] + 0
 local channels, bitmaps, reply = ARGV[4] + 0, ARGV[5] + 0, {}
 
 local function rowsOf(blocks, entries)
@@ -40,10 +40,10 @@ for channel = 1, channels do
   local count = gone + math.max(0, length - 8) / 4
   local before, entries = false, ''
   if known >= gone and known <= count then
-    local offset, fresh = 8 + (known - gone) * 4, math.min(room, count - known)
+    local offset, fresh = 8 + (known - gone) * 4, math.min(capacity, count - known)
     before = call('GETRANGE', log, math.max(8, offset - 4 * again), offset - 1)
     if fresh > 0 then entries = call('GETRANGE', log, offset, offset + 4 * fresh - 1) end
-    room = room - fresh
+    capacity = capacity - fresh
   end
   reply[4 * channel - 3] = string.format('%.0f', count)
   reply[4 * channel - 2] = before

@@ -13,7 +13,7 @@ import { foldAll, initialState, type ShipmentState } from "./fold.ts";
 export const HISTORY_LIMIT = 1_000;
 /** How the journey began stays in sight. */
 const FIRST_KEPT = 100;
-/** The latest that stay beside them: room is made for many facts at once, since it rewrites the whole history. */
+/** The latest that stay beside them: many leave at once, since that rewrites the whole history. */
 const LATEST_KEPT = 650;
 /**
  * Keys of facts that have left, the latest ones: no entry is delivered again after so many others of its shipment. Read with
@@ -27,13 +27,13 @@ const DROPPED_KEYS_LIMIT = 5_000;
  */
 export type Base = ShipmentState;
 
-export interface Room {
+export interface TrimmedHistory {
   readonly kept: readonly Fact[];
   readonly base: Base;
 }
 
 /** @param facts of a history that is over the limit, in the order they were applied */
-export function makeRoom(facts: readonly Fact[], before: Base | null): Room {
+export function trimHistory(facts: readonly Fact[], before: Base | null): TrimmedHistory {
   const end = facts.length - LATEST_KEPT;
   const leaving = facts.slice(FIRST_KEPT, end);
   const { state } = foldAll(startFrom(before), leaving);

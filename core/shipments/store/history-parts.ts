@@ -88,13 +88,13 @@ function openFacts(change: HistoryChange): number {
 
 function packedParts(change: HistoryChange, stored: readonly (Buffer | null)[]) {
   const { meta, facts, isReplaced, isUnderWay } = change;
-  const room = PART_FACTS - (isReplaced ? 0 : openFacts(change));
+  const capacity = PART_FACTS - (isReplaced ? 0 : openFacts(change));
   const before = isReplaced ? [] : stored.map((part) => (part ? decodeFactsText(part) : ""));
-  const first = [...before, factsText(meta, facts.slice(0, room))];
+  const first = [...before, factsText(meta, facts.slice(0, capacity))];
   let text = first.filter((one) => one !== "").join(",");
   const fields: Array<string | Buffer> = [];
   let full = isReplaced ? 0 : fullParts(change);
-  for (let next = room; next <= facts.length; next += PART_FACTS, full += 1) {
+  for (let next = capacity; next <= facts.length; next += PART_FACTS, full += 1) {
     fields.push(`${OPEN_PART}${full}`, encodeFacts(text));
     text = factsText(meta, facts.slice(next, next + PART_FACTS));
   }

@@ -56,7 +56,7 @@ function summaryOf(counts: Readonly<Record<string, number>>): Omit<AttemptHour, 
   };
 }
 
-export interface LaneDepths {
+export interface QueueDepths {
   /** First attempts that wait. */
   readonly queued: number;
   /** Retries that wait. */
@@ -64,12 +64,12 @@ export interface LaneDepths {
   readonly inFlight: number;
 }
 
-/** What stands in an endpoint's lanes now. */
-export async function readLaneDepths(
+/** What stands in an endpoint's queues now. */
+export async function readQueueDepths(
   redis: Redis,
   partition: number,
   endpointId: string,
-): Promise<LaneDepths> {
+): Promise<QueueDepths> {
   const keys = webhookKeys(partition);
   const [queued, waiting, inFlight] = await Promise.all([
     redis.lLen(keys.queue(endpointId)),

@@ -30,7 +30,7 @@ import {
 } from "#core/platform/redis/keys.ts";
 import { type Missing, orMissing } from "#core/platform/redis/unavailable-shard.ts";
 import { ENDPOINTS_PER_CHANNEL } from "#core/setup/rules/setup.ts";
-import { drainLanes, ITEMS_PER_CALL } from "#core/webhooks/store/deliveries/deliveries.ts";
+import { drainQueues, ITEMS_PER_CALL } from "#core/webhooks/store/deliveries/deliveries.ts";
 import alertSource from "./alert.lua" with { type: "text" };
 import clearFailingSource from "./clear-failing.lua" with { type: "text" };
 
@@ -196,7 +196,7 @@ async function failWaiting(
   reason: string,
 ): Promise<void> {
   const partition = endpointPartition(configuration, endpointId);
-  if (partition !== null) await drainLanes(redis, partition, [endpointId], reason);
+  if (partition !== null) await drainQueues(redis, partition, [endpointId], reason);
 }
 
 /**

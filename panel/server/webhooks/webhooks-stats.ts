@@ -1,4 +1,4 @@
-/** `GET /panel/api/webhooks/{endpointId}/stats`: success rate and latency by hour, and what stands in the lanes. */
+/** `GET /panel/api/webhooks/{endpointId}/stats`: success rate and latency by hour, and what stands in the queues. */
 import { Type } from "@sinclair/typebox";
 import { Problem } from "#core/platform/errors/problem.ts";
 import { companyPartition } from "#core/platform/redis/keys.ts";
@@ -7,7 +7,7 @@ import type { Runtime } from "#core/runtime/runtime.ts";
 import {
   type AttemptHour,
   readAttemptStats,
-  readLaneDepths,
+  readQueueDepths,
 } from "#core/webhooks/store/attempt-stats.ts";
 import { DELIVERY_LIFE_MS } from "#core/webhooks/store/deliveries/deliveries.ts";
 import { readEndpointLoad } from "#core/webhooks/store/endpoint-load.ts";
@@ -68,7 +68,7 @@ export function webhookStatsRoute(runtime: Runtime) {
       const partition = companyPartition(channel.companyId);
       const [stats, depths, load] = await Promise.all([
         readAttemptStats(redis, partition, endpoint.id, fromHour, Math.max(fromHour, toHour)),
-        readLaneDepths(redis, partition, endpoint.id),
+        readQueueDepths(redis, partition, endpoint.id),
         readEndpointLoad(redis, partition, endpoint.id, endpoint.maxConcurrency, nowMs),
       ]);
       const { concurrency, pausedUntilMs } = load;

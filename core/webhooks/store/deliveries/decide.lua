@@ -7,8 +7,8 @@
 -- then, for each endpoint, four: first attempts (list), retries, log, failed deliveries (sorted sets)
 -- then, for each change: the decisions of its shipment (hash) and its deliveries (hashes)
 -- ARGV[1]  the service clock, milliseconds    ARGV[2]  milliseconds decisions and deliveries live
--- ARGV[3]  decisions a shipment keeps         ARGV[4]  deliveries an endpoint's lanes hold
--- ARGV[5]  failure reason of a delivery whose lane is full
+-- ARGV[3]  decisions a shipment keeps         ARGV[4]  deliveries the queues of an endpoint hold
+-- ARGV[5]  failure reason of a delivery whose queue is full
 -- ARGV[6]  where the scores of failing endpoints begin in the ring
 -- ARGV[7]  endpoints (MessagePack, one list of texts)
 -- ARGV[8]  the changes, 500 at most, with 1,000 deliveries at most (MessagePack, one list of texts); for each: event id, v =
@@ -18,22 +18,22 @@
 -- Texts go on as they came: Redis hashes every byte of a text that a script makes, and writes a number with 17 digits. Long ones
 -- are arguments of their own: from a list they would be hashed twice.
 -- A shipment at its limit of decisions keeps the old ones; its deliveries are made all the same, and tell that a change was
--- decided before. A delivery for a full lane fails at once and stays replayable.
+-- decided before. A delivery for a full queue fails at once and stays replayable.
 --
 -- Reply: for each change the number of deliveries made, -1 when it was decided before.
 local ring, turns, failing, ledger = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local FIXED_KEYS, FIXED_ARGUMENTS, MOST_CHANGES, MOST_DELIVERIES = 4, 8, 500, 1000
 local now, ttl, keep, hold = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local nowText, ttlText, full, failingFrom, call = ARGV[1], ARGV[2], ARGV[5], tonumber(ARGV[6]), redis.call
-local endpoints, list = cmsgpack.unpack(ARGV[7]), cmsgpack.unpack(ARGV[8])
-assert(now and ttl and keep and hold and failingFrom and type(endpoints) == 'table' and type(list) == 'table', 'malformed arguments')
+local named, list = cmsgpack.unpack(ARGV[7]), cmsgpack.unpack(ARGV[8])
+assert(now and ttl and keep and hold and failingFrom and type(named) == 'table' and type(list) == 'table', 'malformed arguments')
 for at = 1, #list do assert(type(list[at]) == 'string', 'changes are no texts') end
 
-local lanes, changes, sends, at, key, text = {}, {}, 0, 1, FIXED_KEYS, FIXED_ARGUMENTS
-for index, id in ipairs(endpoints) do
+local endpoints, changes, sends, at, key, text = {}, {}, 0, 1, FIXED_KEYS, FIXED_ARGUMENTS
+for index, id in ipairs(named) do
   assert(type(id) == 'string', 'an endpoint is no text')
-  lanes[index] = { id = id, queue = KEYS[key + 1], retries = KEYS[key + 2], log = KEYS[key + 3], failures = KEYS[key + 4] }
-  lanes[index].queued, lanes[index].failed, lanes[index].logged, key = {}, {}, {}, key + 4
+  endpoints[index] = { id = id, queue = KEYS[key + 1], retries = KEYS[key + 2], log = KEYS[key + 3], failures = KEYS[key + 4] }
+  endpoints[index].queued, endpoints[index].failed, endpoints[index].logged, key = {}, {}, {}, key + 4
 end
 while at <= #list do
   local change = { decisions = KEYS[key + 1], event = list[at], decision = ARGV[text + 1], sends = {}, verdicts = {} }
@@ -44,8 +44,8 @@ while at <= #list do
     local verdict = assert(list[at], 'a verdict is missing')
     change.verdicts[n], at = verdict, at + 1
     if verdict == 'send' then
-      local send = { id = list[at], lane = lanes[tonumber(list[at + 1])], delivery = KEYS[key + 1], frozen = ARGV[text + 1] }
-      assert(send.lane and send.delivery and send.frozen, 'malformed delivery')
+      local send = { id = list[at], endpoint = endpoints[tonumber(list[at + 1])], delivery = KEYS[key + 1], frozen = ARGV[text + 1] }
+      assert(send.endpoint and send.delivery and send.frozen, 'malformed delivery')
       change.sends[#change.sends + 1], key, text, at, sends = send, key + 1, text + 1, at + 2, sends + 1
     end
   end
@@ -73,15 +73,15 @@ end
 
 -- Generation 1 and no attempts stand for themselves where nothing else is written.
 local function create(send)
-  local lane, delivery, frozen = send.lane, send.delivery, send.frozen
-  lane.room = (lane.room or hold - call('LLEN', lane.queue) - call('ZCARD', lane.retries)) - 1
-  lane.logged[#lane.logged + 1], lane.logged[#lane.logged + 2] = nowText, send.id
-  if lane.room >= 0 then
+  local endpoint, delivery, frozen = send.endpoint, send.delivery, send.frozen
+  endpoint.capacity = (endpoint.capacity or hold - call('LLEN', endpoint.queue) - call('ZCARD', endpoint.retries)) - 1
+  endpoint.logged[#endpoint.logged + 1], endpoint.logged[#endpoint.logged + 2] = nowText, send.id
+  if endpoint.capacity >= 0 then
     call('HSET', delivery, 'i', frozen, 's', 'queued')
-    lane.queued[#lane.queued + 1] = send.id
+    endpoint.queued[#endpoint.queued + 1] = send.id
   else
     call('HSET', delivery, 'i', frozen, 's', 'failed', 'r', full)
-    lane.failed[#lane.failed + 1], lane.failed[#lane.failed + 2] = nowText, send.id
+    endpoint.failed[#endpoint.failed + 1], endpoint.failed[#endpoint.failed + 2] = nowText, send.id
     count('failed')
   end
   call('PEXPIRE', delivery, ttlText)
@@ -103,16 +103,16 @@ for index, change in ipairs(changes) do
   for _, send in ipairs(isNew and change.sends or {}) do create(send) end
 end
 for _, change in pairs(grown) do call('PEXPIRE', change.decisions, ttlText) end
-for _, lane in ipairs(lanes) do
-  if #lane.logged > 0 then
-    file(lane.log, lane.logged)
-    file(lane.failures, lane.failed)
+for _, endpoint in ipairs(endpoints) do
+  if #endpoint.logged > 0 then
+    file(endpoint.log, endpoint.logged)
+    file(endpoint.failures, endpoint.failed)
   end
-  if #lane.queued > 0 then
-    call('RPUSH', lane.queue, unpack(lane.queued))
-    if not call('ZSCORE', ring, lane.id) then
-      local from = call('ZSCORE', failing, lane.id) and failingFrom or 0
-      call('ZADD', ring, from + call('INCR', turns), lane.id)
+  if #endpoint.queued > 0 then
+    call('RPUSH', endpoint.queue, unpack(endpoint.queued))
+    if not call('ZSCORE', ring, endpoint.id) then
+      local from = call('ZSCORE', failing, endpoint.id) and failingFrom or 0
+      call('ZADD', ring, from + call('INCR', turns), endpoint.id)
     end
   end
 end

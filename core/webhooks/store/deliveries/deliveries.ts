@@ -1,7 +1,7 @@
 /**
  * Webhook decisions and deliveries, in the company's partition (document 3, "Delivery").
  *
- * A delivery belongs to one endpoint and one event id; a replay makes its next generation. Each endpoint has two lanes:
+ * A delivery belongs to one endpoint and one event id; a replay makes its next generation. Each endpoint has two queues:
  * first attempts in the order of their creation and retries by due time. `leases.ts` hands deliveries out,
  * `finish-deliveries.ts` records what came of them. Deliveries and decisions live 30 days.
  */
@@ -24,18 +24,18 @@ import type { Trigger, Verdict } from "#core/webhooks/rules/trigger.ts";
 import { type Attempt, readAttempts } from "./attempts.ts";
 import decideSource from "./decide.lua" with { type: "text" };
 import drainSource from "./drain.lua" with { type: "text" };
-import readLanesSource from "./read-lanes.lua" with { type: "text" };
+import readQueuesSource from "./read-queues.lua" with { type: "text" };
 
 const decideScript = script(decideSource);
 const drainScript = script(drainSource);
-const readLanesScript = script(readLanesSource);
+const readQueuesScript = script(readQueuesSource);
 
 /** Document 3, "Limits": replay window; deliveries and decisions go by themselves after it, unless replayed at its end. */
 export const DELIVERY_LIFE_MS = 30 * 86_400_000;
 /** Decisions kept per shipment; further changes are sent like any other, without a trace. */
 const DECISIONS_PER_SHIPMENT = 1_000;
-/** Deliveries waiting in the lanes of one endpoint; further ones fail at once and stay replayable. */
-const LANE_LIMIT = 1_000_000;
+/** Deliveries waiting in the queues of one endpoint; further ones fail at once and stay replayable. */
+const QUEUE_LIMIT = 1_000_000;
 /** Changes, results or ids one script call takes: keeps a call under some 5 ms of Redis. */
 export const ITEMS_PER_CALL = 100;
 const DRAINED_PER_CALL = 500;
@@ -105,20 +105,20 @@ export interface Decision {
 
 /**
  * Records decisions and queues their deliveries: one script call a partition (and 100 changes).
- * @param laneLimit deliveries waiting in the lanes of one endpoint
+ * @param queueLimit deliveries waiting in the queues of one endpoint
  * @returns those that had not been made before
  */
 export async function recordDecisions(
   redis: Redis,
   decisions: readonly Decision[],
   nowMs: number,
-  laneLimit = LANE_LIMIT,
+  queueLimit = QUEUE_LIMIT,
 ): Promise<Decision[]> {
   const made: Decision[] = [];
   let queued = 0;
   const groups = Map.groupBy(decisions, ({ shipmentId }) => shipmentPartition(shipmentId));
   await perPartition(groups, async (partition, group) => {
-    const limits = [nowMs, DELIVERY_LIFE_MS, DECISIONS_PER_SHIPMENT, laneLimit].map(String);
+    const limits = [nowMs, DELIVERY_LIFE_MS, DECISIONS_PER_SHIPMENT, queueLimit].map(String);
     for (const part of chunks(group, ITEMS_PER_CALL)) {
       const { keys, endpointIds, changes, texts } = decideArguments(partition, part, nowMs);
       const lists = [packList(endpointIds), packList(changes)];
@@ -137,7 +137,7 @@ export async function recordDecisions(
 function decideArguments(partition: number, decisions: readonly Decision[], nowMs: number) {
   const keys = webhookKeys(partition);
   const { firstRing, turns, failing, ledger, queue, retries, log, failed } = keys;
-  const laneIndices = new Map<string, string>();
+  const endpointIndices = new Map<string, string>();
   const endpointKeys: string[] = [];
   const changeKeys: string[] = [];
   const changes: string[] = [];
@@ -152,16 +152,16 @@ function decideArguments(partition: number, decisions: readonly Decision[], nowM
       pairs.push(`["${endpointId}","${verdict}"]`);
       rows.push(verdict);
       if (verdict !== "send") continue;
-      let laneIndex = laneIndices.get(endpointId);
-      if (laneIndex === undefined) {
-        laneIndex = String(laneIndices.size + 1);
-        laneIndices.set(endpointId, laneIndex);
+      let endpointIndex = endpointIndices.get(endpointId);
+      if (endpointIndex === undefined) {
+        endpointIndex = String(endpointIndices.size + 1);
+        endpointIndices.set(endpointId, endpointIndex);
         const own = [queue(endpointId), retries(endpointId), log(endpointId), failed(endpointId)];
         endpointKeys.push(...own);
       }
       const deliveryId = deliveryIdOf(partition, endpointId, eventId);
       changeKeys.push(keys.delivery(deliveryId));
-      rows.push(deliveryId, laneIndex);
+      rows.push(deliveryId, endpointIndex);
       factText ??= JSON.stringify(fact);
       frozen.push(
         `${endpointId} ${eventId} ${shipmentId} ${channelId} ${trigger} ${nowMs}\n${factText}`,
@@ -173,7 +173,7 @@ function decideArguments(partition: number, decisions: readonly Decision[], nowM
   }
   return {
     keys: [firstRing, turns, failing, ledger, ...endpointKeys, ...changeKeys],
-    endpointIds: [...laneIndices.keys()],
+    endpointIds: [...endpointIndices.keys()],
     changes,
     texts,
   };
@@ -228,7 +228,7 @@ function readFrozen(stored: string): FrozenDelivery {
  * Fails everything that waits for these endpoints in one partition.
  * @returns how many deliveries
  */
-export async function drainLanes(
+export async function drainQueues(
   redis: Redis,
   partition: number,
   endpointIds: readonly string[],
@@ -251,7 +251,7 @@ export async function drainLanes(
 
 type Heads = readonly [firsts: readonly string[], retries: readonly string[]];
 
-/** Endpoints with waiting deliveries, and the deliveries at the heads of their lanes: 500 in all. */
+/** Endpoints with waiting deliveries, and the deliveries at the heads of their queues: 500 in all. */
 async function readHeads(
   redis: Redis,
   partition: number,
@@ -259,7 +259,7 @@ async function readHeads(
 ): Promise<[endpointId: string, ...Heads][]> {
   const { queue, retries } = webhookKeys(partition);
   const keys = endpointIds.flatMap((id) => [queue(id), retries(id)]);
-  const lists = await run<string[][]>(redis, readLanesScript, keys, [String(DRAINED_PER_CALL)]);
+  const lists = await run<string[][]>(redis, readQueuesScript, keys, [String(DRAINED_PER_CALL)]);
   return endpointIds.flatMap((id, at) => {
     const [firsts = [], due = []] = lists.slice(2 * at, 2 * at + 2);
     return firsts.length + due.length === 0 ? [] : [[id, firsts, due]];

@@ -8,7 +8,7 @@
 -- then the deliveries (hashes)
 -- ARGV[1]  endpoint id    ARGV[2]  reason
 -- ARGV[3]  how many of the deliveries that follow were at the head of its first attempts; the others are retries
--- then the ids of the deliveries, 500 at most; one that has left its lane in the meantime is not changed
+-- then the ids of the deliveries, 500 at most; one that has left its queue in the meantime is not changed
 --
 -- Reply: how many deliveries have failed.
 local firstRing, retryRing, ledger = KEYS[1], KEYS[2], KEYS[3]
@@ -19,7 +19,7 @@ local count = #ARGV - FIXED_ARGUMENTS
 assert(firsts and firsts <= count and count <= MOST and #KEYS == FIXED_KEYS + count, 'malformed arguments')
 if count == 0 then return 0 end
 
--- Indices of those still in their lane; of the first attempts, as many as are at the head.
+-- Indices of those still in their queue; of the first attempts, as many as are at the head.
 local indices, wanted, popped, due = {}, {}, 0, {}
 for index = 1, firsts do wanted[ARGV[FIXED_ARGUMENTS + index]] = index end
 for _, id in ipairs(firsts > 0 and call('LRANGE', queue, 0, firsts - 1) or {}) do

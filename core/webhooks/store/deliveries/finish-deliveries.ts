@@ -94,7 +94,7 @@ export async function finishDeliveries(
   return left;
 }
 
-/** Grouped by endpoint, so that the lanes and health of an endpoint are updated once for all of its results. */
+/** Grouped by endpoint, so that the queues and health of an endpoint are updated once for all of its results. */
 function finishArguments(partition: number, results: readonly Finished[], hour: number) {
   const own = webhookKeys(partition);
   const { firstRing, retryRing, leases, inFlight, turns, failing, warned, ledger } = own;

@@ -31,24 +31,25 @@ local FIXED_KEYS, MOST, STATES = 15, 1000, { delivered = true, waiting = true, f
 local now, lives, mayWait, failingFrom = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local startConcurrency, concurrencyLife, away = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 local list, call, at, keyIndex = cmsgpack.unpack(ARGV[8]), redis.call, 1, FIXED_KEYS
-assert(now and lives and mayWait and failingFrom and startConcurrency and concurrencyLife and away and type(list) == 'table', 'malformed arguments')
+assert(now and lives and mayWait and failingFrom and startConcurrency and concurrencyLife and away, 'malformed arguments')
+assert(type(list) == 'table', 'malformed arguments')
 for item = 1, #list do assert(type(list[item]) == 'string', 'results are no texts') end
 -- part: endpoint-concurrency
 
-local lanes, ids, members = {}, {}, {}
+local endpoints, ids, members = {}, {}, {}
 while at <= #list do
-  local lane, results = { id = list[at] }, tonumber(list[at + 1])
+  local endpoint, results = { id = list[at] }, tonumber(list[at + 1])
   assert(results and results >= 1 and at + 6 + 9 * results <= #list, 'results are cut off')
-  readSigns(lane, at + 2)
-  lane.queue, lane.retries, lane.log = KEYS[keyIndex + 1], KEYS[keyIndex + 2], KEYS[keyIndex + 3]
-  lane.failures, lane.hour, keyIndex, at = KEYS[keyIndex + 4], KEYS[keyIndex + 5], keyIndex + 5, at + 7
+  readSigns(endpoint, at + 2)
+  endpoint.queue, endpoint.retries, endpoint.log = KEYS[keyIndex + 1], KEYS[keyIndex + 2], KEYS[keyIndex + 3]
+  endpoint.failures, endpoint.hour, keyIndex, at = KEYS[keyIndex + 4], KEYS[keyIndex + 5], keyIndex + 5, at + 7
   for result = 1, results do
     local one = { delivery = KEYS[keyIndex + result] }
     one.id, one.lease, one.state, one.made, one.attempts, one.due, one.reason, one.bucket, one.line = unpack(list, at, at + 8)
     assert(STATES[one.state] and tonumber(one.made) and (one.state ~= 'waiting' or tonumber(one.due)), 'malformed result')
-    lane[result], members[#members + 1], at = one, lane.id .. ' ' .. one.id .. ' ' .. one.lease, at + 9
+    endpoint[result], members[#members + 1], at = one, endpoint.id .. ' ' .. one.id .. ' ' .. one.lease, at + 9
   end
-  ids[#ids + 1], lanes[#lanes + 1], keyIndex = lane.id, lane, keyIndex + results
+  ids[#ids + 1], endpoints[#endpoints + 1], keyIndex = endpoint.id, endpoint, keyIndex + results
 end
 assert(#members <= MOST and keyIndex == #KEYS, 'keys and results do not fit')
 if #members == 0 then return 0 end
@@ -61,30 +62,30 @@ local function count(counters, name) counters[name] = (counters[name] or 0) + 1 
 local held = call('ZMSCORE', leases, unpack(members))
 local since, stands, result = call('ZMSCORE', failing, unpack(ids)), call('ZMSCORE', firstRing, unpack(ids)), 0
 local paused = call('ZMSCORE', KEYS[15], unpack(ids))
-for at, lane in ipairs(lanes) do
+for at, endpoint in ipairs(endpoints) do
   local attempts, fails, isCured, failed = {}, since[at] ~= false, false, false
-  for _, one in ipairs(lane) do
+  for _, one in ipairs(endpoint) do
     result = result + 1
     if held[result] then
-      settle(lane, one)
+      settle(endpoint, one)
       ended[#ended + 1] = members[result]
-      count(flights, string.sub(one.lease, 1, 1) == 'w' and 'w ' .. lane.id or lane.id)
+      count(flights, string.sub(one.lease, 1, 1) == 'w' and 'w ' .. endpoint.id or endpoint.id)
       if one.bucket ~= '' then
         local outcome = one.state == 'delivered' and 'success' or 'failure'
         count(attempts, outcome)
         count(attempts, one.bucket)
         lines[#lines + 1] = one.line
-        if outcome == 'success' then lane.hasWorked = true else lane.failure = one.line end
+        if outcome == 'success' then endpoint.hasWorked = true else endpoint.failure = one.line end
         if outcome == 'success' then isCured, fails, failed = isCured or fails, false, false
         elseif not fails then fails, failed = true, true end
       end
     end
   end
-  lane.failed, lane.isCured, lane.fails, lane.failedSince = failed, isCured, fails, tonumber(since[at])
+  endpoint.failed, endpoint.isCured, endpoint.fails, endpoint.failedSince = failed, isCured, fails, tonumber(since[at])
   for field, n in pairs(attempts) do
-    if call('HINCRBY', lane.hour, field, n) == n then call('EXPIRE', lane.hour, lives) end
+    if call('HINCRBY', endpoint.hour, field, n) == n then call('EXPIRE', endpoint.hour, lives) end
   end
-  if not paused[at] and not lane.pausedUntil then returnToRings(lane, tonumber(stands[at])) end
+  if not paused[at] and not endpoint.pausedUntil then returnToRings(endpoint, tonumber(stands[at])) end
 end
 local before = {}
 for field, n in pairs(flights) do
@@ -99,8 +100,8 @@ elseif #lines > 0 then
   call('XADD', attemptLog, '*', 'n', call('HINCRBY', attemptCounts, 'logged', #lines), 'a', table.concat(lines, '\n'))
 end
 for state, n in pairs(counts) do call('HINCRBY', ledger, 'webhook:' .. state, n) end
-recordHealth(lanes)
-recordConcurrencies(lanes, before)
+recordHealth(endpoints)
+recordConcurrencies(endpoints, before)
 if #none > 0 then call('HDEL', flight, unpack(none)) end
 if #ended > 0 then call('ZREM', leases, unpack(ended)) end
 return #ended

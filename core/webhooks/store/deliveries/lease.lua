@@ -5,7 +5,7 @@
 -- KEYS[3]  leases: `endpoint delivery lease` (sorted set by their end)
 -- KEYS[4]  under way per endpoint (hash): in slots under its id, outside of them under `w <id>`
 -- KEYS[5]  counter of turns and leases    KEYS[6]  failing endpoints (sorted set)
--- KEYS[7], KEYS[8], KEYS[9]  those of the part `endpoint-room`
+-- KEYS[7], KEYS[8], KEYS[9]  those of the part `endpoint-capacity`
 -- then, for each endpoint of ARGV: its first attempts (list) or its retries (sorted set by due time)
 -- ARGV[1]  the service clock, milliseconds: what retries are due by
 -- ARGV[2]  milliseconds a lease lasts, by the clock of Redis: a moved test clock ends no lease
@@ -38,82 +38,82 @@ assert(math.max(left, leftSilent) <= MOST and names <= MOST_ENDPOINTS, 'malforme
 assert(firsts <= names and #KEYS == FIXED_KEYS + names, 'malformed arguments')
 if names == 0 then return { '0', '', '' } end
 local ids, terms = { unpack(ARGV, FIXED_ARGUMENTS + 1, FIXED_ARGUMENTS + names) }, { unpack(ARGV, FIXED_ARGUMENTS + names + 1) }
--- part: endpoint-room
+-- part: endpoint-capacity
 
-local known, stands = readRooms(), call('ZMSCORE', firstRing, unpack(ids))
--- One for each lane in turn, repeated as needed; `order` records whose turn it was.
-local order, firstLanes, retryLanes = {}, {}, {}
+local known, stands = readCapacities(), call('ZMSCORE', firstRing, unpack(ids))
+-- One for each queue in turn, repeated as needed; `order` records whose turn it was.
+local order, firstQueues, retryQueues = {}, {}, {}
 local function budgetOf(one) return one.isSilent and leftSilent or one.fails and math.min(left, leftFailing) or left end
-local function deal(lanes)
+local function deal(queues)
   repeat
     local before = #order
-    for _, lane in ipairs(lanes) do
-      local one = lane.of
-      if lane.share < lane.has and one.taken < one.room and budgetOf(one) > 0 then
-        lane.share, one.taken, order[#order + 1] = lane.share + 1, one.taken + 1, lane
+    for _, queue in ipairs(queues) do
+      local one = queue.of
+      if queue.share < queue.has and one.taken < one.capacity and budgetOf(one) > 0 then
+        queue.share, one.taken, order[#order + 1] = queue.share + 1, one.taken + 1, queue
         if one.isSilent then leftSilent = leftSilent - 1 else left = left - 1 end
         if one.fails and not one.isSilent then leftFailing = leftFailing - 1 end
       end
     end
   until #order == before
 end
-local function keeps(lane) return lane.of.taken < lane.of.room and lane.has > lane.share end
--- Read one more per lane than it may send: the one that stays and is due next.
+local function keeps(queue) return queue.of.taken < queue.of.capacity and queue.has > queue.share end
+-- Read one more per queue than it may send: the one that stays and is due next.
 local function dealRetries()
   for at = firsts + 1, names do
-    local lane = { id = ids[at], of = known[ids[at]], retries = KEYS[FIXED_KEYS + at], share = 0, has = 0, own = {} }
-    local most = math.max(0, math.min(lane.of.room - lane.of.taken, budgetOf(lane.of)))
-    lane.rows = call('ZRANGE', lane.retries, 0, most, 'WITHSCORES')
-    while lane.has < most and (tonumber(lane.rows[2 * lane.has + 2]) or math.huge) <= now do lane.has = lane.has + 1 end
-    retryLanes[#retryLanes + 1] = lane
+    local queue = { id = ids[at], of = known[ids[at]], key = KEYS[FIXED_KEYS + at], share = 0, has = 0, own = {} }
+    local most = math.max(0, math.min(queue.of.capacity - queue.of.taken, budgetOf(queue.of)))
+    queue.rows = call('ZRANGE', queue.key, 0, most, 'WITHSCORES')
+    while queue.has < most and (tonumber(queue.rows[2 * queue.has + 2]) or math.huge) <= now do queue.has = queue.has + 1 end
+    retryQueues[#retryQueues + 1] = queue
   end
-  deal(retryLanes)
+  deal(retryQueues)
 end
 
 if retriesFirst == 1 then dealRetries() end
 -- Healthy endpoints that are in the ring after this call: those that are not named, and those that have something left.
 local healthy = call('ZCOUNT', firstRing, '-inf', '(' .. ARGV[10])
 for at = 1, firsts do
-  local lane = { id = ids[at], of = known[ids[at]], queue = KEYS[FIXED_KEYS + at], stands = tonumber(stands[at]), share = 0 }
-  lane.has = lane.of.room > 0 and call('LLEN', lane.queue) or 0
-  if lane.stands and lane.stands < failingFrom then healthy = healthy - 1 end
-  firstLanes[at] = lane
+  local queue = { id = ids[at], of = known[ids[at]], key = KEYS[FIXED_KEYS + at], stands = tonumber(stands[at]), share = 0 }
+  queue.has = queue.of.capacity > 0 and call('LLEN', queue.key) or 0
+  if queue.stands and queue.stands < failingFrom then healthy = healthy - 1 end
+  firstQueues[at] = queue
 end
-deal(firstLanes)
-for _, lane in ipairs(firstLanes) do if keeps(lane) and not (lane.of.fails or lane.of.isSilent) then healthy = healthy + 1 end end
+deal(firstQueues)
+for _, queue in ipairs(firstQueues) do if keeps(queue) and not (queue.of.fails or queue.of.isSilent) then healthy = healthy + 1 end end
 if retriesFirst ~= 1 and healthy == 0 then dealRetries() end
 
 -- Writes begin here.
 local turn = call('INCRBY', turns, #order + firsts) - #order - firsts
 local function nextTurn() turn = turn + 1 return turn end
-for _, lane in ipairs(firstLanes) do lane.own = lane.share > 0 and call('LPOP', lane.queue, lane.share) end
-for _, lane in ipairs(retryLanes) do
-  for slot = 1, lane.share do lane.own[slot] = lane.rows[2 * slot - 1] end
-  if lane.share > 0 then call('ZREM', lane.retries, unpack(lane.own)) end
+for _, queue in ipairs(firstQueues) do queue.own = queue.share > 0 and call('LPOP', queue.key, queue.share) end
+for _, queue in ipairs(retryQueues) do
+  for slot = 1, queue.share do queue.own[slot] = queue.rows[2 * slot - 1] end
+  if queue.share > 0 then call('ZREM', queue.key, unpack(queue.own)) end
 end
 
 local time, leased, rows = call('TIME'), {}, {}
 -- As a text: Redis writes a number of a script with 17 digits each time.
 local ends = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000) + lasts)
-for at, lane in ipairs(order) do
-  lane.given = (lane.given or 0) + 1
-  local delivery, lease = lane.own[lane.given], string.format(lane.of.isSilent and 'w%.0f' or '%.0f', nextTurn())
-  leased[2 * at - 1], leased[2 * at] = ends, lane.id .. ' ' .. delivery .. ' ' .. lease
-  rows[at] = lane.id .. '\n' .. delivery .. '\n' .. lease .. '\n' .. (lane.of.fails and '1' or '0')
+for at, queue in ipairs(order) do
+  queue.given = (queue.given or 0) + 1
+  local delivery, lease = queue.own[queue.given], string.format(queue.of.isSilent and 'w%.0f' or '%.0f', nextTurn())
+  leased[2 * at - 1], leased[2 * at] = ends, queue.id .. ' ' .. delivery .. ' ' .. lease
+  rows[at] = queue.id .. '\n' .. delivery .. '\n' .. lease .. '\n' .. (queue.of.fails and '1' or '0')
 end
 if #order > 0 then call('ZADD', leases, unpack(leased)) call('HSET', flight, unpack(flightsOf(known))) end
 -- New positions of the endpoints: those that were served come after the others of their kind.
-local function stand(ring, lanes, scoreOf)
+local function stand(ring, queues, scoreOf)
   local stay, gone = {}, {}
-  for _, lane in ipairs(lanes) do
-    local score, from = scoreOf(lane), lane.of.fails and failingFrom or 0
-    if score then stay[#stay + 1], stay[#stay + 2] = score + from, lane.id else gone[#gone + 1] = lane.id end
+  for _, queue in ipairs(queues) do
+    local score, from = scoreOf(queue), queue.of.fails and failingFrom or 0
+    if score then stay[#stay + 1], stay[#stay + 2] = score + from, queue.id else gone[#gone + 1] = queue.id end
   end
   if #stay > 0 then call('ZADD', ring, unpack(stay)) end
   if #gone > 0 then call('ZREM', ring, unpack(gone)) end
 end
-stand(firstRing, firstLanes, function(lane)
-  return keeps(lane) and ((lane.share > 0 or not lane.stands) and nextTurn() or lane.stands % failingFrom)
+stand(firstRing, firstQueues, function(queue)
+  return keeps(queue) and ((queue.share > 0 or not queue.stands) and nextTurn() or queue.stands % failingFrom)
 end)
-stand(retryRing, retryLanes, function(lane) return lane.of.taken < lane.of.room and lane.rows[2 * lane.share + 2] end)
+stand(retryRing, retryQueues, function(queue) return queue.of.taken < queue.of.capacity and queue.rows[2 * queue.share + 2] end)
 return { healthy > 0 and '1' or '0', table.concat(rows, '\n'), pauseHeldBack(known) }

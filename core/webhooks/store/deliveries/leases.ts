@@ -32,7 +32,9 @@ import {
   rateBucket,
   START_CONCURRENCY,
 } from "#core/webhooks/rules/concurrency.ts";
-import endpointRoom from "#core/webhooks/store/parts/endpoint-room.lua" with { type: "text" };
+import endpointCapacity from "#core/webhooks/store/parts/endpoint-capacity.lua" with {
+  type: "text",
+};
 import { type FrozenDelivery, ITEMS_PER_CALL, readWords } from "./deliveries.ts";
 import leaseSource from "./lease.lua" with { type: "text" };
 import lookSource from "./look.lua" with { type: "text" };
@@ -41,7 +43,7 @@ import reclaimSource from "./reclaim.lua" with { type: "text" };
 import renewSource from "./renew.lua" with { type: "text" };
 import resumeSource from "./resume.lua" with { type: "text" };
 
-const leaseScript = scriptOfParts(leaseSource, { "endpoint-room": endpointRoom });
+const leaseScript = scriptOfParts(leaseSource, { "endpoint-capacity": endpointCapacity });
 const lookScript = script(lookSource);
 const readDeliveriesScript = script(readDeliveriesSource);
 const reclaimScript = script(reclaimSource);
@@ -104,7 +106,7 @@ export interface LeaseTerms {
   readonly silent: Pick<ReadonlySet<string>, "has">;
   readonly endpoint: (endpointId: string) => EndpointTerms;
   /** How many more slots this process has for a company. */
-  readonly roomOfCompany: (companyId: number) => number;
+  readonly capacityOfCompany: (companyId: number) => number;
   /** Before first attempts, after those of healthy endpoints, or not at all. */
   readonly retries: "first" | "last" | "none";
 }
@@ -309,17 +311,20 @@ async function takeShare(
 function termTexts(
   endpointIds: readonly string[],
   known: ReadonlyMap<string, EndpointTerms>,
-  { silent, roomOfCompany }: LeaseTerms,
+  { silent, capacityOfCompany }: LeaseTerms,
   wanted: number,
 ): string[] {
   const byCompany = Map.groupBy(known, ([, { companyId }]) => companyId);
   const shares = new Map<string, number>();
   for (const [companyId, endpoints] of byCompany) {
-    const room = roomOfCompany(companyId);
-    const each = Math.floor(room / endpoints.length);
-    const odd = room - each * endpoints.length;
+    const capacity = capacityOfCompany(companyId);
+    const each = Math.floor(capacity / endpoints.length);
+    const odd = capacity - each * endpoints.length;
     endpoints.forEach(([id], at) => {
-      shares.set(id, room >= wanted || silent.has(id) ? MOST_LEASED : each + (at < odd ? 1 : 0));
+      shares.set(
+        id,
+        capacity >= wanted || silent.has(id) ? MOST_LEASED : each + (at < odd ? 1 : 0),
+      );
     });
   }
   return endpointIds.map((id) => {

@@ -6,7 +6,7 @@
  * | received = accepted + duplicate + unknown + invalid   | `claim.lua`; `countRefused`                   |
  * | routed = applied + waiting + discarded                | `commit.lua`; the event log, its dead letters |
  * | decided = sent + not sent, by reason                  | `decide.lua`                                  |
- * | sent = delivered + failed + pending                   | `finish.lua`, `drain.lua`, `replay.lua`; lanes |
+ * | sent = delivered + failed + pending                   | `finish.lua`, `drain.lua`, `replay.lua`; queues |
  *
  * `routed` counts an accepted event once for each shipment that it goes to. What was set aside and applied later is
  * `released`, also once for each shipment: it was answered UNKNOWN_TRACKING and is no part of accepted.
@@ -66,7 +66,7 @@ export interface Ledger extends Outcomes {
 export interface Balance extends Ledger {
   /** Routed events in the event log, or among its dead letters. */
   readonly waiting: number;
-  /** Deliveries in the lanes of the endpoints, or handed out. */
+  /** Deliveries in the queues of the endpoints, or handed out. */
   readonly pending: number;
   readonly difference: {
     readonly received: number;
@@ -198,8 +198,8 @@ async function readPending(
   const counts = await Promise.all(
     partitions.map((partition) => {
       const { leases, queue, retries } = webhookKeys(partition);
-      const lanes = (endpoints.get(partition) ?? []).flatMap((id) => [queue(id), retries(id)]);
-      const counting = run<number>(redis, countPendingScript, [leases, ...lanes], []);
+      const queues = (endpoints.get(partition) ?? []).flatMap((id) => [queue(id), retries(id)]);
+      const counting = run<number>(redis, countPendingScript, [leases, ...queues], []);
       return counting.catch(orMissing(redis, missing, leases, 0));
     }),
   );

@@ -26,19 +26,19 @@ if #members == 0 then return 0 end
 local time = call('TIME')
 local clock = time[1] * 1000 + math.floor(time[2] / 1000)
 local ends = call('ZMSCORE', leases, unpack(members))
-local lanes, ids, ended, gone, flights, none = {}, {}, {}, 0, {}, {}
+local byEndpoint, ids, ended, gone, flights, none = {}, {}, {}, 0, {}, {}
 for at, member in ipairs(members) do
   if ends[at] and tonumber(ends[at]) <= clock then
     local endpoint, id, outside = string.match(member, '^(%S+) (%S+) (w?)')
     local index = FIXED_KEYS + 3 * (at - 1)
-    local lane = lanes[endpoint]
-    if not lane then
-      lane = { queue = KEYS[index + 2], retries = KEYS[index + 3], firsts = {}, due = {} }
-      lanes[endpoint], ids[#ids + 1] = lane, endpoint
+    local own = byEndpoint[endpoint]
+    if not own then
+      own = { queue = KEYS[index + 2], retries = KEYS[index + 3], firsts = {}, due = {} }
+      byEndpoint[endpoint], ids[#ids + 1] = own, endpoint
     end
     local state = call('HMGET', KEYS[index + 1], 's', 'd')
-    if state[1] == 'queued' then lane.firsts[#lane.firsts + 1] = id
-    elseif state[1] == 'waiting' then lane.due[#lane.due + 1], lane.due[#lane.due + 2] = tonumber(state[2]) or now, id
+    if state[1] == 'queued' then own.firsts[#own.firsts + 1] = id
+    elseif state[1] == 'waiting' then own.due[#own.due + 1], own.due[#own.due + 2] = tonumber(state[2]) or now, id
     else gone = gone + 1 end
     local field = outside == 'w' and 'w ' .. endpoint or endpoint
     ended[#ended + 1], flights[field] = member, (flights[field] or 0) + 1
@@ -48,13 +48,13 @@ if #ended == 0 then return 0 end
 
 local since, stands = call('ZMSCORE', failing, unpack(ids)), call('ZMSCORE', firstRing, unpack(ids))
 for at, endpoint in ipairs(ids) do
-  local lane, from = lanes[endpoint], since[at] and failingFrom or 0
-  if #lane.firsts > 0 then call('LPUSH', lane.queue, unpack(lane.firsts)) end
-  if #lane.due > 0 then call('ZADD', lane.retries, unpack(lane.due)) end
-  if not stands[at] and call('EXISTS', lane.queue) == 1 then
+  local own, from = byEndpoint[endpoint], since[at] and failingFrom or 0
+  if #own.firsts > 0 then call('LPUSH', own.queue, unpack(own.firsts)) end
+  if #own.due > 0 then call('ZADD', own.retries, unpack(own.due)) end
+  if not stands[at] and call('EXISTS', own.queue) == 1 then
     call('ZADD', firstRing, from + call('INCR', turns), endpoint)
   end
-  local first = call('ZRANGE', lane.retries, 0, 0, 'WITHSCORES')
+  local first = call('ZRANGE', own.retries, 0, 0, 'WITHSCORES')
   if first[2] then call('ZADD', retryRing, from + first[2], endpoint) end
 end
 for field, n in pairs(flights) do if call('HINCRBY', flight, field, -n) <= 0 then none[#none + 1] = field end end

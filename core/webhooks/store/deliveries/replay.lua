@@ -51,29 +51,29 @@ local function keep(delivery, created, late, id, decisions)
   call('PEXPIRE', late, life)
 end
 
-local reply, lanes, queued, seen, before = {}, {}, 0, {}, {}
+local reply, byEndpoint, queued, seen, before = {}, {}, 0, {}, {}
 for index, kept in ipairs(stored) do
   local id, endpoint, shipment = unpack(ARGV, FIXED_ARGUMENTS + 3 * index - 2, FIXED_ARGUMENTS + 3 * index)
   local key = fixedKeys + OWN_KEYS * (index - 1) + 1
-  local delivery, lane = KEYS[key], lanes[endpoint] or { queue = KEYS[key + 1], failures = KEYS[key + 2], ids = {} }
+  local delivery, own = KEYS[key], byEndpoint[endpoint] or { queue = KEYS[key + 1], failures = KEYS[key + 2], ids = {} }
   local state = kept[1]
   local isEnded = state == 'failed' or (state == 'delivered' and not isWindow)
   reply[index] = 0
   if (shipment == '' or call('SADD', served, shipment) == 1) and isEnded and not seen[id] then
     call('HSET', delivery, 's', 'queued', 'g', (tonumber(kept[3]) or 1) + 1, 'n', 0, 'd', '', 'r', '')
     keep(delivery, kept.created, KEYS[key + 3], id, KEYS[key + 4])
-    lanes[endpoint], seen[id], reply[index], queued = lane, true, 1, queued + 1
-    lane.ids[#lane.ids + 1] = id
+    byEndpoint[endpoint], seen[id], reply[index], queued = own, true, 1, queued + 1
+    own.ids[#own.ids + 1] = id
     before[state] = (before[state] or 0) + 1
   end
 end
-for endpoint, lane in pairs(lanes) do
-  call('RPUSH', lane.queue, unpack(lane.ids))
+for endpoint, own in pairs(byEndpoint) do
+  call('RPUSH', own.queue, unpack(own.ids))
   if not call('ZSCORE', ring, endpoint) then
     local from = call('ZSCORE', failing, endpoint) and failingFrom or 0
     call('ZADD', ring, from + call('INCR', turns), endpoint)
   end
-  call('ZREM', lane.failures, unpack(lane.ids))
+  call('ZREM', own.failures, unpack(own.ids))
 end
 for state, n in pairs(before) do call('HINCRBY', ledger, 'webhook:' .. state, -n) end
 if isWindow then

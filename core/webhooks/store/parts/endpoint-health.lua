@@ -18,16 +18,16 @@ local function raiseRecovered(worked)
   if #recovered > 0 then call('HDEL', alerted, unpack(recovered)) end
 end
 
--- Of each lane: `failed` since its last success in this call, when it did not fail before; `isCured` by a success; `fails` in the
+-- Of each endpoint: `failed` since its last success in this call, when it did not fail before; `isCured` by a success; `fails` in the
 -- end; `hasWorked` at all; `failure`, its last one as a line of the log.
-local function recordHealth(lanes)
+local function recordHealth(endpoints)
   local worked, unwarned, healthy, failures = {}, {}, {}, {}
-  for _, lane in ipairs(lanes) do
-    if lane.failed then call('ZADD', failing, now, lane.id) end
-    if lane.failure then failures[#failures + 1], failures[#failures + 2] = lane.id, lane.failure end
-    if lane.hasWorked then worked[#worked + 1] = lane.id end
-    if lane.isCured then unwarned[#unwarned + 1] = lane.id end
-    if lane.isCured and not lane.fails then healthy[#healthy + 1] = lane.id end
+  for _, endpoint in ipairs(endpoints) do
+    if endpoint.failed then call('ZADD', failing, now, endpoint.id) end
+    if endpoint.failure then failures[#failures + 1], failures[#failures + 2] = endpoint.id, endpoint.failure end
+    if endpoint.hasWorked then worked[#worked + 1] = endpoint.id end
+    if endpoint.isCured then unwarned[#unwarned + 1] = endpoint.id end
+    if endpoint.isCured and not endpoint.fails then healthy[#healthy + 1] = endpoint.id end
   end
   if #worked > 0 then raiseRecovered(worked) end
   if #failures > 0 then call('HSET', lastFailures, unpack(failures)) end

@@ -11,7 +11,7 @@ const HealthChart = lazy(async () => ({
   default: (await import("./health-chart.tsx")).HealthChart,
 }));
 
-/** Attempts of the last day by hour, and what stands in the endpoint's lanes. */
+/** Attempts of the last day by hour, and what stands in the endpoint's queues. */
 export function EndpointHealth({ endpointId }: { readonly endpointId: string }) {
   const { t } = useText();
   const f = useFormat();

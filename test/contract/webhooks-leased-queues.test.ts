@@ -1,4 +1,4 @@
-/** What one call of lease.lua hands out of given lanes, and where their endpoints stand afterwards. */
+/** What one call of lease.lua hands out of given queues, and where their endpoints stand afterwards. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { type Redis, run } from "#core/platform/redis/client.ts";
 import { scoresOf } from "#test/support/scores-of.ts";

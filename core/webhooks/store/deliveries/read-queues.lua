@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- Reads the deliveries at the heads of lanes.
+-- Reads the deliveries at the heads of queues.
 --
 -- KEYS     for each endpoint two: its first attempts (list), its retries (sorted set)
 -- ARGV[1]  deliveries, at most, over all endpoints

@@ -6,7 +6,7 @@
 local concurrencies, rates, pauses = KEYS[7], KEYS[8], KEYS[9]
 
 -- A limit of its own counts an endpoint's requests in slots and outside of them together.
-local function roomOf(one, concurrency, most, inAll, underWay, besides)
+local function capacityOf(one, concurrency, most, inAll, underWay, besides)
   local limit = one.isSilent and silentLimit or math.min(concurrency, most, one.fails and failingLimit or most)
   return math.floor(math.min(limit - underWay, inAll > 0 and inAll - underWay - besides or math.huge))
 end
@@ -18,7 +18,7 @@ local function tokensOf(one)
   return math.min(one.burst, tonumber(tokens) + math.max(0, now - at) * one.perSecond / 1000)
 end
 
-local function readRooms()
+local function readCapacities()
   local known, fields = {}, {}
   for _, id in ipairs(ids) do fields[#fields + 1], fields[#fields + 2] = id, 'w ' .. id end
   local underWay, stored = call('HMGET', flight, unpack(fields)), call('HMGET', concurrencies, unpack(ids))
@@ -32,13 +32,13 @@ local function readRooms()
     if one.isSilent then own, besides, one.field = besides, own, 'w ' .. id else one.field = id end
     local concurrency, usedAt = string.match(stored[at] or '', '^(%S+) %S+ %S+ (%S+)$')
     concurrency = concurrency and now <= usedAt + concurrencyLife and math.max(startConcurrency, tonumber(concurrency)) or startConcurrency
-    one.before, one.room = own, roomOf(one, concurrency, tonumber(most), tonumber(inAll), own, besides)
+    one.before, one.capacity = own, capacityOf(one, concurrency, tonumber(most), tonumber(inAll), own, besides)
     if ends[at] and tonumber(ends[at]) > now then
-      one.room = 0
-    elseif one.room > 0 then
+      one.capacity = 0
+    elseif one.capacity > 0 then
       if one.burst > 0 then one.tokens = tokensOf(one) end
-      local may = math.min(tonumber(share), one.tokens and math.floor(one.tokens) or one.room)
-      if may < one.room then one.room, one.isHeldBack = may, true end
+      local may = math.min(tonumber(share), one.tokens and math.floor(one.tokens) or one.capacity)
+      if may < one.capacity then one.capacity, one.isHeldBack = may, true end
     end
     known[id] = one
   end
@@ -62,7 +62,7 @@ local function pauseHeldBack(known)
     if one.tokens and one.taken > 0 then
       spent[#spent + 1], spent[#spent + 2] = id, string.format('%.3f %.0f', one.tokens - one.taken, now)
     end
-    if one.isHeldBack and one.taken >= one.room then
+    if one.isHeldBack and one.taken >= one.capacity then
       local wait = SHARE_PAUSE_MS
       if one.tokens then wait = math.max(1, math.ceil((one.burst - one.tokens + one.taken) * 1000 / one.perSecond)) end
       held[#held + 1], held[#held + 2], first = now + wait, id, math.min(first or math.huge, now + wait)

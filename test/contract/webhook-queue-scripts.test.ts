@@ -1,4 +1,4 @@
-/** The lane scripts, called one at a time: endpoints with something to send are found, resumed or drained. */
+/** The queue scripts, called one at a time: endpoints with something to send are found, resumed or drained. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { type Redis, run, script } from "#core/platform/redis/client.ts";
 import { FAILING_FROM } from "#core/platform/redis/keys.ts";
@@ -224,7 +224,7 @@ describe("drain.lua", () => {
     ]);
   });
 
-  test("changes nothing that has left its lane since it was read", async () => {
+  test("changes nothing that has left its queue since it was read", async () => {
     await wait(["d1", "d2"], ["d3"]);
     // The first of those that were named, and a retry, are under way.
     await redis.hSet("d0", { i: "frozen", s: "queued" });

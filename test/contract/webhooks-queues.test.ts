@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { ServerResponse } from "node:http";
 import { companyPartition, webhookKeys } from "#core/platform/redis/keys.ts";
-import { drainLanes, recordDecisions } from "#core/webhooks/store/deliveries/deliveries.ts";
+import { drainQueues, recordDecisions } from "#core/webhooks/store/deliveries/deliveries.ts";
 import type { Leased } from "#core/webhooks/store/deliveries/leases.ts";
 import { readBalance } from "#core/webhooks/store/deliveries/ledger.ts";
 import { changeEndpoint, disableEndpoint, enableEndpoint } from "#core/webhooks/store/endpoints.ts";
@@ -365,7 +365,7 @@ test("invariant 10: a delivery whose 30 days end before it is delivered has fail
   const gone = [answered, waiting, dropped].map(({ deliveryId }) => deliveryId);
   await redis.del([...gone, queued, drained].map(delivery));
   await finish(answered, { state: "delivered" });
-  await drainLanes(redis, acme(), [second], "switched off");
+  await drainQueues(redis, acme(), [second], "switched off");
   start();
   const balance = await eventually(async () => {
     const read = await readBalance(redis, live.configuration());
@@ -376,7 +376,7 @@ test("invariant 10: a delivery whose 30 days end before it is delivered has fail
   expect(await redis.exists([...gone, queued, drained].map(delivery))).toBe(0);
 });
 
-test("a full lane makes further deliveries fail at once, replayable", async () => {
+test("a full queue makes further deliveries fail at once, replayable", async () => {
   await queueChanges(1);
   const { redis, live } = runtime;
   const { queue } = webhookKeys(acme());
