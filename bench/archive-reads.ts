@@ -19,9 +19,9 @@ import { readHotShipments } from "#core/shipments/store/shipments.ts";
 import { readMomentAnywhere } from "#core/webhooks/store/shipment-moment.ts";
 import { startIngest } from "#ingest/main.ts";
 import { startProcessors } from "#processors/main.ts";
-import { event, push } from "#test/support/courier.ts";
-import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
-import { testSetup } from "#test/support/setup.ts";
+import { event, push } from "#test/support/clients/courier.ts";
+import { testSetup } from "#test/support/data/setup.ts";
+import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
 
 const [DETAILS, LATE_EVENTS] = [500, 200];
 const WARM_UP = 20;

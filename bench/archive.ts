@@ -11,8 +11,8 @@ import { addShipments, SHIPMENTS_AT_ONCE, STEPS } from "#bench/ordinary-shipment
 import { type Figure, machine, print, redisVersion } from "#bench/table.ts";
 import { advanceClock } from "#core/configuration/store/live.ts";
 import { beginGeneration } from "#core/events/store/compact-references.ts";
-import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
-import { testSetup } from "#test/support/setup.ts";
+import { testSetup } from "#test/support/data/setup.ts";
+import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
 
 /**
  * Buckets of references are sized for a year: with so few events a day these shipments fill them as a year fills those of an

@@ -17,11 +17,11 @@ import { createLog } from "#core/platform/process/log.ts";
 import { applySetupFile, openRuntime, type Runtime } from "#core/runtime/runtime.ts";
 import type { SetupFile } from "#core/setup/rules/setup.ts";
 import { readLedger } from "#core/webhooks/store/deliveries/ledger.ts";
+import { signIn } from "#test/support/clients/merchant.ts";
 import { eventually } from "#test/support/eventually.ts";
-import { freePort } from "#test/support/free-port.ts";
-import { signIn } from "#test/support/merchant.ts";
-import { createAuthority, startReceiver } from "#test/support/receiver.ts";
-import { startTestCluster } from "#test/support/redis-cluster.ts";
+import { freePort } from "#test/support/servers/free-port.ts";
+import { createAuthority, startReceiver } from "#test/support/servers/receiver.ts";
+import { startTestCluster } from "#test/support/servers/redis-cluster.ts";
 import { benchSetup, loadPart, shipmentIdOf } from "./load-shipments.ts";
 import { type Role, startRole, tell } from "./product-roles.ts";
 import {

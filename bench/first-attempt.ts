@@ -17,9 +17,9 @@ import { createLog } from "#core/platform/process/log.ts";
 import { applySetupFile, openRuntime } from "#core/runtime/runtime.ts";
 import type { SetupFile } from "#core/setup/rules/setup.ts";
 import { sign } from "#core/webhooks/rules/signature.ts";
+import { testSetup, WEBHOOK_SECRET } from "#test/support/data/setup.ts";
+import { addShipment } from "#test/support/data/shipments.ts";
 import { eventually } from "#test/support/eventually.ts";
-import { testSetup, WEBHOOK_SECRET } from "#test/support/setup.ts";
-import { addShipment } from "#test/support/shipments.ts";
 
 const COMPANIES = 48;
 const SHIPMENTS = 2_000;

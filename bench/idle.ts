@@ -9,7 +9,7 @@ import { ALLOCATOR_OF_ALL, cpuSeconds, openStore } from "#bench/product-roles.ts
 import { machine, print, redisVersion } from "#bench/table.ts";
 import { readLags } from "#core/platform/log/streams.ts";
 import { eventually } from "#test/support/eventually.ts";
-import { freePort } from "#test/support/free-port.ts";
+import { freePort } from "#test/support/servers/free-port.ts";
 import { loadShipments } from "./load-shipments.ts";
 import { runSustained } from "./sustained-run.ts";
 

@@ -6,9 +6,9 @@
 import { parseArgs } from "node:util";
 import { type Figure, machine, median, print, redisVersion } from "#bench/table.ts";
 import { applySetupFile } from "#core/runtime/runtime.ts";
+import { testSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
-import { freePort } from "#test/support/free-port.ts";
-import { testSetup } from "#test/support/setup.ts";
+import { freePort } from "#test/support/servers/free-port.ts";
 import { openStore, startRole } from "./product-roles.ts";
 
 const { values } = parseArgs({

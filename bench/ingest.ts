@@ -18,10 +18,10 @@ import { createLog } from "#core/platform/process/log.ts";
 import { EVENT_LOGS, trackingReference } from "#core/platform/redis/keys.ts";
 import { applySetupFile, openRuntime, type Runtime } from "#core/runtime/runtime.ts";
 import { sign } from "#core/webhooks/rules/signature.ts";
+import { testSetup } from "#test/support/data/setup.ts";
+import { addShipment } from "#test/support/data/shipments.ts";
 import { eventually } from "#test/support/eventually.ts";
-import { freePort } from "#test/support/free-port.ts";
-import { testSetup } from "#test/support/setup.ts";
-import { addShipment } from "#test/support/shipments.ts";
+import { freePort } from "#test/support/servers/free-port.ts";
 import { ALLOCATOR } from "./product-roles.ts";
 
 const { values } = parseArgs({

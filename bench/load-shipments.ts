@@ -13,7 +13,7 @@ import { prepareShipment } from "#core/shipments/rules/new-shipment.ts";
 import { creationContext } from "#core/shipments/store/create-items.ts";
 import { createShipments } from "#core/shipments/store/create-shipments.ts";
 import { registerShipments } from "#core/shipments/store/register-shipments.ts";
-import { testSetup, WEBHOOK_SECRET } from "#test/support/setup.ts";
+import { testSetup, WEBHOOK_SECRET } from "#test/support/data/setup.ts";
 
 /** One a partition, with one channel each. */
 export const COMPANIES = PARTITIONS;

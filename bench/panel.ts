@@ -15,9 +15,9 @@ import {
   eventIdOf,
   recordDecisions,
 } from "#core/webhooks/store/deliveries/deliveries.ts";
-import { openBrowser } from "#test/support/browser.ts";
+import { openBrowser } from "#test/support/clients/browser.ts";
 import { eventually } from "#test/support/eventually.ts";
-import { freePort } from "#test/support/free-port.ts";
+import { freePort } from "#test/support/servers/free-port.ts";
 
 const READY_LIMIT_MS = 60_000;
 const DECISIONS_AT_ONCE = 500;

@@ -8,7 +8,7 @@ import { createLog } from "#core/platform/process/log.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import { applySetupFile, openRuntime, type Runtime } from "#core/runtime/runtime.ts";
 import { eventually } from "#test/support/eventually.ts";
-import { freePort } from "#test/support/free-port.ts";
+import { freePort } from "#test/support/servers/free-port.ts";
 import { benchSetup } from "./load-shipments.ts";
 
 const READY_LIMIT_MS = 60_000;

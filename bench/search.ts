@@ -12,7 +12,7 @@ import { companyKeys, companyPartition } from "#core/platform/redis/keys.ts";
 import { searchShipments } from "#core/search/store/search.ts";
 import type { ShipmentQuery } from "#core/search/store/shipment-query.ts";
 import { readShipments } from "#core/shipments/store/shipments.ts";
-import { startTestRedis } from "#test/support/servers.ts";
+import { startTestRedis } from "#test/support/servers/servers.ts";
 import { CHANNEL, COMPANY, changeSome, type Loaded, loadShipments } from "./search-load.ts";
 import { FILTERS, OFFSETS, PAGE, type Question, SORTS } from "./search-questions.ts";
 

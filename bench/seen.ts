@@ -13,7 +13,7 @@ import {
 } from "#core/events/store/seen.ts";
 import { createLog } from "#core/platform/process/log.ts";
 import { connectRedis, type Redis } from "#core/platform/redis/client.ts";
-import { startTestRedis } from "#test/support/servers.ts";
+import { startTestRedis } from "#test/support/servers/servers.ts";
 
 const IDS_PER_CALL = 5_000;
 /** Document 2 and issue 9: at most 10 bytes an id, and 11 times less than the plain form. */

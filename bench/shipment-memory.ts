@@ -10,8 +10,8 @@ import { addShipments, SHIPMENTS_AT_ONCE, STEPS } from "#bench/ordinary-shipment
 import { type Figure, machine, median, print, redisVersion } from "#bench/table.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import { readHistory, readShipments } from "#core/shipments/store/shipments.ts";
-import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
-import { testSetup } from "#test/support/setup.ts";
+import { testSetup } from "#test/support/data/setup.ts";
+import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
 
 const GOAL = { oursMost: 2_560, most: 1 };
 /** A small channel has more of what every channel has. */

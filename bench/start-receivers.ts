@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { createAuthority, type TestAuthority } from "#test/support/receiver.ts";
+import { createAuthority, type TestAuthority } from "#test/support/servers/receiver.ts";
 import { type Arrivals, type Counts, SLOW_PATH } from "./webhook-receivers.ts";
 
 export interface Receivers {

@@ -26,7 +26,7 @@ import { registerShipments } from "#core/shipments/store/register-shipments.ts";
 import { commitScript } from "#core/shipments/store/shipments.ts";
 import { EVENTS_AT_ONCE } from "#processors/main.ts";
 import { trackHandler } from "#processors/track/track.ts";
-import { testSetup } from "#test/support/setup.ts";
+import { testSetup } from "#test/support/data/setup.ts";
 
 const { values } = parseArgs({
   options: {

@@ -6,7 +6,7 @@
 import { createBunRedisClient, Queue, Worker } from "bullmq";
 import { RedisClient } from "bun";
 import { sign } from "#core/webhooks/rules/signature.ts";
-import { WEBHOOK_SECRET } from "#test/support/setup.ts";
+import { WEBHOOK_SECRET } from "#test/support/data/setup.ts";
 
 const NAME = "webhooks";
 const JOBS_PER_CALL = 500;

@@ -18,10 +18,10 @@ import {
 } from "#core/webhooks/store/deliveries/deliveries.ts";
 import { startDeliverer } from "#processors/webhooks/deliver.ts";
 import { createTransport, type Transport } from "#processors/webhooks/transport.ts";
+import { testSetup, WEBHOOK_SECRET } from "#test/support/data/setup.ts";
+import { addShipment } from "#test/support/data/shipments.ts";
 import { eventually } from "#test/support/eventually.ts";
-import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
-import { testSetup, WEBHOOK_SECRET } from "#test/support/setup.ts";
-import { addShipment } from "#test/support/shipments.ts";
+import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
 
 const ENDPOINTS_PER_CHANNEL = 5;
 const ENDPOINTS = 100;

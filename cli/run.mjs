@@ -24,9 +24,9 @@ const HEAVY = ["test/fault", "test/flow", "test/browser"];
 const OF_IMAGE = "test/image";
 /** Files that compare what they measure with a bound: nothing else runs beside them. */
 const ALONE = [
-  "test/contract/webhooks-fairness.test.ts",
-  "test/fault/noisy-neighbour.test.ts",
-  "test/flow/bench.test.ts",
+  "test/contract/webhooks/webhooks-fairness.test.ts",
+  "test/fault/operation/noisy-neighbour.test.ts",
+  "test/flow/operation/bench.test.ts",
 ];
 
 /**
@@ -209,7 +209,7 @@ function ensureChromium() {
   ensureTestTool(hasChromium, why, "chromium", ["--cask", "chromium"], CHROMIUM_MISSING);
 }
 
-/** As `test/support/browser.ts` looks for it. */
+/** As `test/support/clients/browser.ts` looks for it. */
 function hasChromium() {
   const programs = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
   const folders = (process.env.PATH ?? "").split(delimiter);

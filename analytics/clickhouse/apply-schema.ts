@@ -44,7 +44,7 @@ export const COLUMNS = [deliveriesEvidence, eventsMessage, archivedIndexRanges];
 export const VIEWS = [lanes, courierPerformance, eventQuality, sla, endpointHealth];
 
 /**
- * Raised with every change of a statement below (`test/contract/analytics-schema.test.ts` compares them). A process of an earlier version
+ * Raised with every change of a statement below (`test/contract/analytics/analytics-schema.test.ts` compares them). A process of an earlier version
  * leaves the schema of a later one as it is.
  */
 export const SCHEMA_VERSION = 1;

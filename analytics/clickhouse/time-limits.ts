@@ -1,7 +1,7 @@
 /**
  * How long each side waits when ClickHouse is asked. Whoever waits for another gives it more time than it takes at most: a client that
  * gave up first would not know what became of its statement, which goes on running, and would send it again beside it
- * (`test/unit/clickhouse-time-limits.test.ts` compares them).
+ * (`test/unit/analytics/clickhouse-time-limits.test.ts` compares them).
  */
 
 /** A client's wait for an answer, by what it is used for. */

@@ -2,7 +2,7 @@
 import "./typescript-api.ts";
 import { publishedSchema } from "#core/platform/schema/published-schema.ts";
 import { WebhookPayload } from "#core/webhooks/rules/webhook-schema.ts";
-import type { TestApi } from "#test/support/api.ts";
+import type { TestApi } from "#test/support/product/api.ts";
 
 export const CLIENT_TYPES_FILE = "client/src/api-types.ts";
 

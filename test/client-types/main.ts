@@ -1,6 +1,7 @@
 /** `bun run client-types`: writes the types of the merchants' packages. */
-import { openTestApi } from "#test/support/api.ts";
-import { testSetup } from "#test/support/setup.ts";
+
+import { testSetup } from "#test/support/data/setup.ts";
+import { openTestApi } from "#test/support/product/api.ts";
 import { CLIENT_TYPES_FILE, clientTypes } from "./generate.ts";
 import { PYTHON_TYPES_FILE, pythonTypes } from "./python-types.ts";
 

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { productEnv } from "#test/support/product.ts";
+import { productEnv } from "#test/support/product/product.ts";
 import type { Served } from "./serve.ts";
 
 const VERSION = "4.32.5";

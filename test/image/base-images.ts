@@ -4,7 +4,7 @@
  */
 import { cp, mkdir, realpath, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { REDIS_IMAGE } from "#test/support/server-images.ts";
+import { REDIS_IMAGE } from "#test/support/servers/server-images.ts";
 import { type Engine, enclosed, isolated, type Outcome, run } from "./engine.ts";
 
 const REGISTRY = "docker.io/library/";

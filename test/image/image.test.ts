@@ -1,27 +1,27 @@
 /**
  * The image that the Dockerfile builds, run as compose.yaml says: every role read-only and without capabilities, beside a Redis and a
- * ClickHouse (the embedded engine behind HTTP, `test/support/clickhouse-http.ts`). `main.ts` builds it and starts these tests.
+ * ClickHouse (the embedded engine behind HTTP, `test/support/servers/clickhouse-http.ts`). `main.ts` builds it and starts these tests.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { verifyWebhook } from "#client/src/webhooks.ts";
-import { asReader, readerUser } from "#test/support/clickhouse-reader.ts";
-import { event, push } from "#test/support/courier.ts";
+import { event, push } from "#test/support/clients/courier.ts";
+import { type Merchant, shipmentItem, signIn } from "#test/support/clients/merchant.ts";
+import { labelBody, labelSetup } from "#test/support/data/label-setup.ts";
+import { WEBHOOK_SECRET } from "#test/support/data/setup.ts";
 import { commandsOf, examplesIn } from "#test/support/documents.ts";
 import { eventually } from "#test/support/eventually.ts";
-import { labelBody, labelSetup } from "#test/support/label-setup.ts";
-import { type Merchant, shipmentItem, signIn } from "#test/support/merchant.ts";
+import { asReader, readerUser } from "#test/support/servers/clickhouse-reader.ts";
 import {
   createAuthority,
   DELIVERED_LIMIT_MS,
   type Receiver,
   startReceiver,
   type TestAuthority,
-} from "#test/support/receiver.ts";
-import { REDIS_IMAGE } from "#test/support/server-images.ts";
-import { WEBHOOK_SECRET } from "#test/support/setup.ts";
+} from "#test/support/servers/receiver.ts";
+import { REDIS_IMAGE } from "#test/support/servers/server-images.ts";
 import { BUILD_FILE, type Build, IMAGE } from "./build.ts";
 import { runArguments, type Service, servicesOf } from "./compose.ts";
 import { engineIn, FOLDER_VARIABLE, type Outcome, run } from "./engine.ts";
@@ -46,7 +46,7 @@ const HOSTS: Readonly<Record<string, string>> = {
 };
 const TRIED = new Set<string>();
 /** Cheap, and with scripts and packed lists in it. */
-const STORE_TEST = "test/contract/packed-list.test.ts";
+const STORE_TEST = "test/contract/search/packed-list.test.ts";
 /** What an operator sets beside compose.yaml. */
 const SHELL = {
   PANEL_TOKEN: "panel-token-of-the-image-test",
@@ -101,7 +101,7 @@ async function start(name: string, more: readonly string[] = []): Promise<void> 
 async function startClickhouse(): Promise<void> {
   const users = JSON.stringify([{ name: "waybill", password: "waybill" }, readerUser()]);
   const program = [
-    "test/support/clickhouse-http.ts",
+    "test/support/servers/clickhouse-http.ts",
     "/tmp/clickhouse",
     "8123",
     users,

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { productEnv } from "#test/support/product.ts";
+import { productEnv } from "#test/support/product/product.ts";
 import type { Question, Verdict } from "./judge.ts";
 
 /** A process keeps every module that it has loaded, so it ends after so many mutants. */

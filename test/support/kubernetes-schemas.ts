@@ -12,7 +12,7 @@ import { Job } from "kubernetes-models/batch/v1";
 import { Ingress, NetworkPolicy } from "kubernetes-models/networking.k8s.io/v1";
 import { PodDisruptionBudget } from "kubernetes-models/policy/v1";
 import { ConfigMap, Service, ServiceAccount } from "kubernetes-models/v1";
-import { outcomeOf, startCommand } from "./command.ts";
+import { outcomeOf, startCommand } from "#test/support/product/command.ts";
 import type { Manifest } from "./helm.ts";
 
 /** The kinds that the chart makes, each with the module that has its type. */

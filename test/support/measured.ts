@@ -1,6 +1,6 @@
 /** What a test has measured, for `bun run reliability`; `npm test` runs the same tests for as short as they can be. */
 import { appendFile } from "node:fs/promises";
-import { productEnv } from "./product.ts";
+import { productEnv } from "#test/support/product/product.ts";
 
 export const SECTIONS = [
   "Kill everything",

@@ -1,0 +1,166 @@
+/** The overview: its live stream, which one reading serves for all, and its alarms. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { pino } from "pino";
+import { deadLetterKey, EVENT_LOGS } from "#core/platform/redis/keys.ts";
+import type { Running } from "#core/runtime/runtime.ts";
+import { startPanel } from "#panel/main.ts";
+import { createFeed } from "#panel/server/http/feed.ts";
+import { alarmsOf, rememberAlarms } from "#panel/server/operations/alarms.ts";
+import type { Overview } from "#panel/server/operations/overview-view.ts";
+import { makeAccount } from "#test/support/data/accounts.ts";
+import { testSetup } from "#test/support/data/setup.ts";
+import { eventually } from "#test/support/eventually.ts";
+import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
+
+const VIEWERS_LIMIT = 500;
+const READINGS_WAITING = 5;
+
+let runtime: TestRuntime;
+let panel: Running;
+let cookie: string;
+
+beforeAll(async () => {
+  runtime = await openTestRuntime(testSetup(), {
+    CLICKHOUSE_URL: "http://nobody:nothing@127.0.0.1:1/none",
+  });
+  panel = await startPanel(runtime);
+  cookie = (await makeAccount(runtime, "operator", "read-only")).cookie;
+});
+afterAll(async () => {
+  await panel.stop();
+  await runtime.end();
+});
+
+async function overview(): Promise<Overview> {
+  const answer = await fetch(`${panel.url}/panel/api/overview`, { headers: { cookie } });
+  return (await answer.json()) as Overview;
+}
+
+const log = pino({ level: "silent" });
+
+describe("GET /panel/api/overview/stream", () => {
+  test("pushes the overview as server-sent events", async () => {
+    const abort = new AbortController();
+    const answer = await fetch(`${panel.url}/panel/api/overview/stream`, {
+      headers: { cookie },
+      signal: abort.signal,
+    });
+    expect(answer.headers.get("content-type")).toStartWith("text/event-stream");
+    const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader();
+    let text = "";
+    while (text.split("\n\n").length < 3) text += (await reader?.read())?.value ?? "";
+    abort.abort();
+    const [first = "", second = ""] = text.split("\n\n");
+    expect(first).toStartWith("event: overview\ndata: ");
+    const [one, other] = [first, second].map((event) => JSON.parse(event.split("data: ")[1] ?? ""));
+    expect(Object.keys(one).sort()).toEqual(Object.keys(await overview()).sort());
+    expect(Date.parse(other.at)).toBeGreaterThan(Date.parse(one.at));
+  });
+
+  test("reads once for all viewers, and nothing when nobody watches", async () => {
+    let readings = 0;
+    const feed = createFeed(async () => ({ reading: ++readings }), { log, everyMs: 10 });
+    const viewers = Array.from({ length: 20 }, () => feed.join().body?.getReader());
+    const texts = await Promise.all(
+      viewers.map(async (viewer) => new TextDecoder().decode((await viewer?.read())?.value)),
+    );
+    expect(new Set(texts)).toEqual(new Set(['event: overview\ndata: {"reading":1}\n\n']));
+    await Promise.all(viewers.map((viewer) => viewer?.cancel()));
+    const before = readings;
+    // Thirty turns, of which one may have begun.
+    await Bun.sleep(300);
+    expect(readings - before).toBeLessThanOrEqual(1);
+    feed.close();
+  });
+
+  test(`${VIEWERS_LIMIT} watch at the same time, one more is 503`, () => {
+    const feed = createFeed(async () => null, { log });
+    for (let viewer = 0; viewer < VIEWERS_LIMIT; viewer += 1) feed.join();
+    expect(() => feed.join()).toThrow("Too many watch");
+    feed.close();
+  });
+
+  test(`a viewer who takes nothing is left after ${READINGS_WAITING} readings`, async () => {
+    let readings = 0;
+    const feed = createFeed(async () => ++readings, { log, everyMs: 10 });
+    const reader = feed.join().body?.getReader();
+    await eventually(() => readings > READINGS_WAITING, "the reading that nobody takes");
+    let taken = 0;
+    while (!(await reader?.read())?.done) taken += 1;
+    expect(taken).toBe(READINGS_WAITING);
+    feed.close();
+  });
+});
+
+describe("alarms", () => {
+  test("say what is wrong, the gravest first, and since when", async () => {
+    const calm = await overview();
+    expect(calm.alarms.map(({ code }) => code)).toEqual(["CLICKHOUSE_UNAVAILABLE"]);
+    await runtime.redis.xAdd(deadLetterKey(EVENT_LOGS[0] ?? ""), "*", { group: "track" });
+    const found = await eventually(async () => {
+      const { alarms } = await overview();
+      return alarms.length > 1 && alarms;
+    }, "the alarm of the dead letter");
+    expect(found[0]?.since).toBe(calm.alarms[0]?.since ?? "");
+    expect(found.map(({ code }) => code)).toContain("DEAD_LETTERS");
+  });
+
+  test("each lead to a section of the documents, which the panel serves with all links alive", async () => {
+    const calm = await overview();
+    const lag = calm.lag.map((one) => ({ ...one, seconds: 1_000, entries: 1 }));
+    const findings = alarmsOf({
+      ...calm,
+      lag,
+      queues: { ...calm.queues, deadLetters: 1 },
+      ledger: { ...calm.ledger, difference: { received: 1, applied: 0, webhooks: 0 } },
+      webhooks: { ...calm.webhooks, oldestWaitingSeconds: 1_000, failingEndpoints: 1 },
+    });
+    expect(findings.length).toBe(lag.length + 5);
+    const read = async (path: string) => (await fetch(`${panel.url}${path}`)).text();
+    const contents = await read("/docs");
+    const namesIn = (page: string) =>
+      [...page.matchAll(/href="\/docs\/([a-z0-9/-]+)(?:#[^"]*)?"/g)].map(([, name = ""]) => name);
+    const pages = new Map<string, string>();
+    const names = namesIn(contents);
+    for (const name of names) {
+      if (pages.has(name)) continue;
+      const page = await read(`/docs/${name}`);
+      pages.set(name, page);
+      names.push(...namesIn(page));
+    }
+    const leadsSomewhere = (link: string) => {
+      const [page = "", anchor] = link.split("#");
+      const text = pages.get(page) ?? "";
+      return text !== "" && (anchor === undefined || text.includes(`id="${anchor}"`));
+    };
+    for (const { docs } of findings) {
+      expect([docs, leadsSomewhere(docs.replace(".md", ""))]).toEqual([docs, true]);
+    }
+    for (const [name, text] of pages) {
+      const links = [...text.matchAll(/href="([^"]*)"/g)].map(([, link = ""]) => link);
+      const others = links.filter((link) => /^\/(?!docs\/)/.test(link));
+      const dead = links.filter((link) => {
+        if (/^https?:/.test(link) || others.includes(link)) return false;
+        return !leadsSomewhere(link.startsWith("#") ? name + link : link.replace("/docs/", ""));
+      });
+      for (const link of others) {
+        if ((await fetch(`${panel.url}${link}`)).status !== 200) dead.push(link);
+      }
+      expect([name, dead]).toEqual([name, []]);
+    }
+    expect((await fetch(`${panel.url}/docs/..%2Fpackage`)).status).toBe(404);
+  });
+
+  test("of the ledger wait until the difference has stood for a minute", async () => {
+    const wrong = { ...(await overview()), queues: { eventLog: 0, changeLog: 0, deadLetters: 0 } };
+    const ledger = { ...wrong.ledger, difference: { received: 0, applied: 0, webhooks: 1 } };
+    const stores = { ...wrong.stores, clickhouse: { ready: true, behindSeconds: 0 } };
+    const findings = alarmsOf({ ...wrong, ledger, stores });
+    const since = rememberAlarms();
+    expect(since(findings, 0)).toEqual([]);
+    expect(since(findings, 59_999)).toEqual([]);
+    expect(since(findings, 60_000)).toMatchObject([{ code: "LEDGER_DIFFERENCE" }]);
+    expect(since([], 60_001)).toEqual([]);
+    expect(since(findings, 60_002)).toEqual([]);
+  });
+});

@@ -1,0 +1,102 @@
+/** Webhook attempts reach ClickHouse exactly once in effect, whatever is killed: the product, its Redis, its ClickHouse with it. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { event, pushUntilAccepted } from "#test/support/clients/courier.ts";
+import { createShipments } from "#test/support/clients/event-stream.ts";
+import { askPanel, readPanel } from "#test/support/clients/operator.ts";
+import { testSetup } from "#test/support/data/setup.ts";
+import { eventually } from "#test/support/eventually.ts";
+import { BARE, newProduct, type Product } from "#test/support/product/product.ts";
+import {
+  createAuthority,
+  DELIVERED_LIMIT_MS,
+  type Receiver,
+  startReceiver,
+  type TestAuthority,
+} from "#test/support/servers/receiver.ts";
+import { STORES } from "#test/support/servers/stores.ts";
+
+const SHIPMENTS = 10;
+const EVENTS = 60;
+const KILLS = 4;
+
+interface Logged {
+  readonly deliveryId: string;
+  readonly state: string;
+  readonly attempts: ReadonlyArray<{ readonly attempt: number; readonly durationMs: number }>;
+}
+
+describe.each(STORES)("on %s", (store) => {
+  let authority: TestAuthority;
+  let receiver: Receiver;
+  let product: Product;
+
+  beforeAll(async () => {
+    authority = await createAuthority();
+    receiver = await startReceiver(await authority.issue(["localhost"]));
+    receiver.behave((_, response) => void setTimeout(() => response.end(), 20));
+    const setup = testSetup();
+    const [channel] = setup.companies?.[0]?.channels ?? [];
+    const common = { trigger: "every_event", alertEmail: "ops@acme.test" } as const;
+    if (channel) channel.webhooks = [{ code: "main", url: receiver.url, ...common }];
+    const env = { WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8", WEBHOOK_CA_FILE: authority.file };
+    product = await newProduct(BARE, setup, env, store);
+    await product.start();
+  }, 300_000);
+
+  afterAll(async () => {
+    await product?.end();
+    await receiver?.stop();
+    await authority?.end();
+  }, 300_000);
+
+  const read = (path: string) => readPanel(product, path);
+
+  async function deliveryLog(): Promise<Logged[]> {
+    const [endpoint] = (await read("/channels/acme-it/webhooks")).items;
+    const all: Logged[] = [];
+    for (let cursor: string | null = ""; cursor !== null; ) {
+      const next: string = cursor === "" ? "" : `&cursor=${cursor}`;
+      const page = await read(`/webhooks/${endpoint.id}/deliveries?limit=200${next}`);
+      all.push(...page.items);
+      cursor = page.cursor;
+    }
+    return all;
+  }
+
+  test("after kills in the middle of deliveries, every attempt of the delivery log is one row and there is no other", async () => {
+    await createShipments(product, "TRY", SHIPMENTS);
+    for (let kill = 1; kill <= KILLS; kill += 1) {
+      // Of this round: what an earlier kill has held up arrives as well.
+      const status = { code: "TRN", description: `round ${kill}` };
+      const events = Array.from({ length: EVENTS }, (_, at) =>
+        event({ trackingNumber: `TRY-${at % SHIPMENTS}`, status }),
+      );
+      await pushUntilAccepted(product.ingest, events);
+      const own = () =>
+        receiver.requests.filter(
+          ({ body }) => body.data.event.courierStatus === status.description,
+        );
+      await eventually(() => own().length > 5, "deliveries are under way", DELIVERED_LIMIT_MS);
+      await product.kill(kill % 2 === 0);
+      await product.start();
+    }
+    const isSettled = async () => {
+      const log = await deliveryLog();
+      return log.length === KILLS * EVENTS && log.every(({ state }) => state === "delivered");
+    };
+    await eventually(isSettled, "everything is delivered", DELIVERED_LIMIT_MS);
+    const expected = (await deliveryLog())
+      .flatMap(({ deliveryId, attempts }) =>
+        attempts.map(({ attempt, durationMs }) => `${deliveryId} ${attempt} ${durationMs}`),
+      )
+      .sort();
+    const rows = async () => {
+      const query = `SELECT delivery_id || ' ' || toString(attempt) || ' ' || toString(latency_ms) AS line
+      FROM attempts FINAL ORDER BY line`;
+      const { data = [] } = (await askPanel(product, "POST", "/sql", { query })).body;
+      const lines: string[] = data.map(({ line }: { line: string }) => line);
+      return lines.length >= expected.length && lines;
+    };
+    expect(await eventually(rows, "the attempts are in ClickHouse")).toEqual(expected);
+  }, 300_000);
+});
