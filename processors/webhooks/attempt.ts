@@ -10,34 +10,19 @@ import type { Leased } from "#core/webhooks/store/deliveries/leases.ts";
 import { DELETED_REASON, DISABLED_REASON } from "#core/webhooks/store/endpoints.ts";
 import type { LatencyWatch } from "./latency-watch.ts";
 import { postponed, type SendDeps, sendDelivery, sendV1Delivery, unsent } from "./send.ts";
-import type { SilentEndpoints } from "./silent-endpoints.ts";
 
 export interface AttemptDeps extends SendDeps {
   readonly log: Log;
-}
-
-/** What is learned about endpoints from how their attempts end. */
-export interface Watches {
-  readonly silent: Pick<SilentEndpoints, "ended">;
   readonly latency: LatencyWatch;
 }
 
 /** An internal error postpones the delivery; it never throws. */
-export async function attempt(
-  deps: AttemptDeps,
-  { silent, latency }: Watches,
-  leased: Leased,
-  configuration: Configuration,
-): Promise<Finished> {
-  const beganAtMs = performance.now();
+export async function attempt(deps: AttemptDeps, leased: Leased): Promise<Finished> {
   try {
-    const result = await handle(deps, leased, configuration);
-    if (result.attempt === null) return result;
-    const endedAtMs = performance.now();
-    const { httpStatus, durationMs } = result.attempt;
-    silent.ended(leased, { beganAtMs, endedAtMs, isAnswered: httpStatus !== null });
-    if (httpStatus === null) return result;
-    const isSlower = latency.answered(leased.endpointId, durationMs, endedAtMs);
+    const result = await handle(deps, leased, deps.live.configuration());
+    if (result.attempt === null || result.attempt.httpStatus === null) return result;
+    const { durationMs } = result.attempt;
+    const isSlower = deps.latency.answered(leased.endpointId, durationMs, performance.now());
     return isSlower ? { ...result, sign: loadSignOf(result.attempt, true) } : result;
   } catch (error) {
     internalErrors.inc({ part: "webhooks" });

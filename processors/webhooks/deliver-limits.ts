@@ -1,6 +1,40 @@
-/** What a deliverer may have under way (the table in `deliver.ts`). */
+/**
+ * What a deliverer may have under way.
+ *
+ * | limit                                  | value | at the limit                                                   |
+ * |----------------------------------------|-------|----------------------------------------------------------------|
+ * | slots of this process                  | 400   | what is leased waits for a free one                            |
+ * | of them for failing endpoints          | half  | the others go first: hanging receivers cannot take every slot  |
+ * | leased ahead of a slot                 | 200   | no lease until one of them has found its slot                  |
+ * | a delivery keeps its slot              | 1 s   | then it gives it back, as it does once it is answered          |
+ * | under way in this process without one  | 1,200 | slow ones keep their slots, answered ones wait to be recorded  |
+ * | slots beyond them, for newcomers       | 200   | they wait like the others (`scheduler.ts`)                     |
+ * | under way of a company in this process | half  | the rest is there for others                                   |
+ * | under way per endpoint, all processes  | 4-256 | it adapts (`concurrency.ts`); the rest waits                   |
+ * | the same for a failing endpoint        | 2     | until its next success                                         |
+ * | under way to silent endpoints          | 2,000 | the rest waits in their queues, and they are served in turn;   |
+ * |                                        |       | fewer where the process may open fewer than 8,000 files        |
+ * | the same for one, all processes        | 1,000 | the rest waits in its queues                                   |
+ * | begun for silent endpoints             | 200/s | what is leased waits for its turn; 100/s if there is only one  |
+ * | lease, renewed while it is under way   | 6 s   | its process has died: the delivery is sent again               |
+ * | pause after an outage of the store     | 3 s   | leases are handed out again                                    |
+ * | results without a store at the end     | 3 s   | given up: those deliveries are sent again                      |
+ *
+ * The schedule holds for a receiver that never answers: 20,000 deliveries at once are 20,000 requests of ten seconds for each
+ * of the first three attempts, which are due within six minutes. 1,000 under way are 100 a second: first attempts take less
+ * than five minutes, and no retry is later than that. Two slots would be one request in five seconds.
+ */
 import { START_CONCURRENCY } from "#core/webhooks/rules/concurrency.ts";
-import { mostSilent } from "./silent-endpoints.ts";
+
+/** Requests to silent endpoints that wait at once: some 50 KB each. */
+const MOST_SILENT = 2_000;
+/** Of the files that the process may open, each request takes one. */
+const SHARE_OF_FILES = 1 / 4;
+
+/** @param openFiles that the process may have; null = no limit is known */
+export function mostSilent(openFiles: number | null): number {
+  return Math.min(MOST_SILENT, Math.floor((openFiles ?? Infinity) * SHARE_OF_FILES));
+}
 
 export interface DeliverLimits {
   /** Slots; three times as many are under way without one, and half as many leased ahead of one. */

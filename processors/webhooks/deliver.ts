@@ -2,44 +2,48 @@
  * The send loop: leases due deliveries of all partitions together, sends each on its own, records results. A partition whose
  * store does not answer, or is being moved, is left out until it takes writes again; the others go on without it.
  *
- * | limit                                  | value | at the limit                                                   |
- * |----------------------------------------|-------|----------------------------------------------------------------|
- * | slots of this process                  | 400   | what is leased waits for a free one                            |
- * | of them for failing endpoints          | half  | the others go first: hanging receivers cannot take every slot  |
- * | leased ahead of a slot                 | 200   | no lease until one of them has found its slot                  |
- * | a delivery keeps its slot              | 1 s   | then it gives it back, as it does once it is answered          |
- * | under way in this process without one  | 1,200 | slow ones keep their slots, answered ones wait to be recorded  |
- * | slots beyond them, for newcomers       | 200   | they wait like the others (`send-slots.ts`)                    |
- * | under way of a company in this process | half  | the rest is there for others                                   |
- * | under way per endpoint, all processes  | 4-256 | it adapts (`concurrency.ts`); the rest waits                   |
- * | the same for a failing endpoint        | 2     | until its next success                                         |
- * | under way to silent endpoints          | 2,000 | the rest waits in their queues, and they are served in turn;   |
- * |                                        |       | fewer where the process may open fewer than 8,000 files        |
- * | the same for one, all processes        | 1,000 | the rest waits in its queues                                   |
- * | begun for silent endpoints             | 200/s | what is leased waits for its turn; 100/s if there is only one  |
- * | lease, renewed while it is under way   | 6 s   | its process has died: the delivery is sent again               |
- * | pause after an outage of the store     | 3 s   | leases are handed out again                                    |
- * | results without a store at the end     | 3 s   | given up: those deliveries are sent again                      |
- *
- * The schedule holds for a receiver that never answers: 20,000 deliveries at once are 20,000 requests of ten seconds for each
- * of the first three attempts, which are due within six minutes. 1,000 under way are 100 a second: first attempts take less
- * than five minutes, and no retry is later than that. Two slots would be one request in five seconds.
- *
  * While the store is unavailable nothing is sent that could not be recorded: no lease is handed out, and what is leased and
  * not begun waits. What receivers have answered meanwhile is kept and recorded when the store is back. Leases may have ended by
  * then, so all processes pause: each records its results, and renews what is still under way, before anybody hands out leases.
  */
+import type { Log } from "#core/platform/process/log.ts";
+import type { Redis } from "#core/platform/redis/client.ts";
 import { PARTITIONS } from "#core/platform/redis/keys.ts";
-import { openWaker } from "#core/platform/redis/wake.ts";
-import { readLeased, takeLeases } from "#core/webhooks/store/deliveries/leases.ts";
+import { openWaker, type Waker } from "#core/platform/redis/wake.ts";
+import {
+  type Leased,
+  readLeased,
+  renewLeases,
+  type Slot,
+  takeLeases,
+} from "#core/webhooks/store/deliveries/leases.ts";
+import { attempt } from "./attempt.ts";
 import { type DeliverLimits, LIMITS } from "./deliver-limits.ts";
 import { endpointTerms } from "./endpoint-terms.ts";
-import { createLeaseRounds, type LeaseRounds } from "./lease-rounds.ts";
+import { createFinishQueue, type FinishQueue } from "./finish-queue.ts";
+import { type LatencyWatch, watchLatency } from "./latency-watch.ts";
 import { followPartitions, type PartitionOutages } from "./partition-outages.ts";
-import type { SendDeps } from "./send.ts";
-import { type Sending, type SendingDeps, startSending } from "./sending.ts";
+import {
+  answered,
+  capacityOfCompany,
+  drop,
+  gapMs,
+  giveBack,
+  hold,
+  learn,
+  newSchedule,
+  next,
+  nextRound,
+  queue,
+  type Round,
+  recorded,
+  type Schedule,
+} from "./scheduler.ts";
+import { type SendDeps, unsent } from "./send.ts";
 
-export interface DeliverDeps extends Pick<SendingDeps, "redis" | "log">, SendDeps {
+export interface DeliverDeps extends SendDeps {
+  readonly redis: Redis;
+  readonly log: Log;
   readonly limits?: Partial<DeliverLimits>;
 }
 
@@ -56,114 +60,198 @@ const RENEWALS_PER_LEASE = 3;
 
 const ALL_PARTITIONS = Array.from({ length: PARTITIONS }, (_, n) => n);
 
+interface Sender extends Omit<DeliverDeps, "limits"> {
+  readonly limits: DeliverLimits;
+  readonly schedule: Schedule;
+  readonly outages: PartitionOutages;
+  readonly results: FinishQueue;
+  readonly latency: LatencyWatch;
+  readonly waker: Waker;
+  /** What waits is looked at in the next turn of the event loop, or at a time of its own. */
+  soon: ReturnType<typeof setImmediate> | null;
+  later: ReturnType<typeof setTimeout> | undefined;
+  /** Called once nothing is under way. */
+  onEmpty: () => void;
+}
+
 export function startDeliverer(deps: DeliverDeps): Deliverer {
+  const { redis, live, log } = deps;
   const limits = { ...LIMITS, ...deps.limits };
-  const rounds = createLeaseRounds(limits.inFlight);
-  const outages = followPartitions(deps.redis, deps.log, {
-    // The rest of a lease when its renewal is due, less the time in which all processes reconnect.
-    bridgedMs: limits.leaseMs - limits.leaseMs / RENEWALS_PER_LEASE - limits.recoveryMs,
-    recoveryMs: limits.recoveryMs,
-  });
-  let stopping = false;
-  const sending = startSending({
+  const schedule = newSchedule(limits);
+  const sender: Sender = {
     ...deps,
     limits,
-    outages,
-    isStopping: () => stopping,
-    onCapacity() {
-      rounds.hurry();
-      waker.wake();
-    },
-    onSlot() {
-      if (rounds.slotFreed()) waker.wake();
-    },
-  });
-  const waker = openWaker(deps.redis, "webhooks", rounds.hurry);
-  const parts: Parts = { ...deps, limits, outages, rounds, sending };
-
-  async function loop(): Promise<void> {
-    while (!stopping) {
-      waker.reset();
-      sending.beginSoon();
-      const begunAtMs = performance.now();
-      try {
-        await comeBack(parts);
-        const nowMs = performance.now();
-        if (rounds.isWorth(sending.capacity(nowMs), nowMs)) await round(parts);
-        await Bun.sleep(rounds.gapMs(performance.now()));
-        if (!rounds.isEager()) await waker.wait(waitMs(parts));
-      } catch (error) {
-        outages.failed(ALL_PARTITIONS, error, begunAtMs);
-        await Bun.sleep(TROUBLE_WAIT_MS);
-      }
-    }
-  }
-
-  const renewal = setInterval(sending.renew, limits.leaseMs / RENEWALS_PER_LEASE);
-  const running = loop();
+    schedule,
+    outages: followPartitions(redis, log, {
+      // The rest of a lease when its renewal is due, less the time in which all processes reconnect.
+      bridgedMs: limits.leaseMs - limits.leaseMs / RENEWALS_PER_LEASE - limits.recoveryMs,
+      recoveryMs: limits.recoveryMs,
+    }),
+    results: createFinishQueue(redis, live, log),
+    latency: watchLatency(),
+    waker: openWaker(redis, "webhooks", () => {
+      schedule.isEager = true;
+    }),
+    soon: null,
+    later: undefined,
+    onEmpty() {},
+  };
+  const renewal = setInterval(renew, limits.leaseMs / RENEWALS_PER_LEASE, sender);
+  const running = loop(sender);
   return {
     async stop() {
-      stopping = true;
-      waker.wake();
+      schedule.isStopping = true;
+      sender.waker.wake();
       await running;
-      waker.close();
-      await sending.finish();
+      sender.waker.close();
+      await finish(sender);
       clearInterval(renewal);
     },
   };
 }
 
-interface Parts extends Omit<DeliverDeps, "limits"> {
-  readonly limits: DeliverLimits;
-  readonly outages: PartitionOutages;
-  readonly rounds: LeaseRounds;
-  readonly sending: Sending;
+async function loop(sender: Sender): Promise<void> {
+  const { schedule, outages, waker } = sender;
+  while (!schedule.isStopping) {
+    waker.reset();
+    beginSoon(sender);
+    const begunAtMs = performance.now();
+    try {
+      await comeBack(sender);
+      const round = nextRound(schedule, performance.now(), outages.mayLease);
+      if (round && round.shares.length > 0) await lease(sender, round);
+      await Bun.sleep(gapMs(schedule, performance.now()));
+      if (!schedule.isEager) await waker.wait(waitMs(sender));
+    } catch (error) {
+      outages.failed(ALL_PARTITIONS, error, begunAtMs);
+      await Bun.sleep(TROUBLE_WAIT_MS);
+    }
+  }
 }
 
 /** Leases may have expired: those in progress are renewed, and deliveries not yet begun go back to their queues. */
-async function comeBack({ outages, sending }: Parts): Promise<void> {
-  const back = new Set(await outages.probe());
+async function comeBack(sender: Sender): Promise<void> {
+  const back = new Set(await sender.outages.probe());
   if (back.size === 0) return;
-  sending.giveBack(({ partition }) => back.has(partition));
-  sending.renew();
+  giveBack(sender.schedule, ({ partition }) => back.has(partition));
+  renew(sender);
 }
 
 /** Until the next round, unless somebody queues a delivery before. */
-function waitMs({ rounds, sending, outages }: Parts): number {
-  const untilLookMs = rounds.nextLookMs() - performance.now();
-  const isBusy = sending.isBusy() || outages.isAnyOut();
+function waitMs({ schedule, outages }: Sender): number {
+  const untilLookMs = schedule.lookAtMs - performance.now();
+  const isBusy = schedule.held.size > 0 || outages.isAnyOut();
   return Math.max(0, Math.min(untilLookMs, isBusy ? BUSY_WAIT_MS : untilLookMs));
 }
 
-async function round({ redis, live, log, limits, outages, rounds, sending }: Parts): Promise<void> {
-  const nowMs = performance.now();
-  const next = rounds.next(sending.capacity(nowMs), nowMs, outages.mayLease);
-  const { shares, retries } = next;
-  if (shares.length === 0) return;
+async function lease(sender: Sender, round: Round): Promise<void> {
+  const { redis, live, log, limits, schedule, outages, results } = sender;
   const terms = {
     leaseMs: limits.leaseMs,
     startConcurrency: limits.startConcurrency,
     perFailingEndpoint: limits.inFlightPerFailingEndpoint,
     perSilentEndpoint: limits.silentInFlightPerEndpoint,
-    silent: sending.silent,
+    silent: schedule.silentEndpoints,
     endpoint: (endpointId: string) => endpointTerms(live.configuration(), endpointId),
-    capacityOfCompany: sending.capacityOfCompany,
-    retries,
+    capacityOfCompany: (companyId: number) =>
+      capacityOfCompany(schedule, companyId, performance.now()),
+    retries: round.retries,
   };
   const serviceNowMs = live.now();
-  const handout = await takeLeases(redis, shares, terms, serviceNowMs);
-  const { slots, failures } = handout;
-  const silentGiven = rounds.learn(next, handout, serviceNowMs);
-  sending.learnSilent(
-    shares.reduce((sum, share) => sum + share.wantedSilent, 0),
-    silentGiven,
-  );
-  for (const [partition, error] of failures) outages.failed([partition], error, next.beganAtMs);
-  // Read after the leases were taken: an endpoint that was disabled before is seen as such.
-  const [{ leased, gone, failure }, configuration] = await sending.whileHeld(slots, () =>
-    Promise.all([readLeased(redis, slots), live.refresh()]),
-  );
+  const handout = await takeLeases(redis, round.shares, terms, serviceNowMs);
+  learn(schedule, round, handout, serviceNowMs);
+  for (const [partition, error] of handout.failures) {
+    outages.failed([partition], error, round.beganAtMs);
+  }
+  const { leased, gone, failure } = await readHeld(sender, handout.slots);
   if (failure) log.warn({ reason: failure.message }, "deliveries wait until their leases expire");
-  for (const slot of gone) sending.addGone(slot);
-  for (const one of leased) sending.add(one, configuration);
+  for (const slot of gone) {
+    results.record(unsent(slot, "30 days are over"), () => settle(sender, slot));
+  }
+  for (const one of leased) queue(schedule, one, performance.now());
+  beginSoon(sender);
+}
+
+/**
+ * Leases are renewed while their content is read, which may take as long as a lease. The configuration is read after the leases
+ * were taken: an endpoint that was disabled before is seen as such.
+ */
+async function readHeld({ redis, live, schedule }: Sender, slots: readonly Slot[]) {
+  for (const slot of slots) hold(schedule, slot);
+  try {
+    const [read] = await Promise.all([readLeased(redis, slots), live.refresh()]);
+    return read;
+  } finally {
+    for (const slot of slots) drop(schedule, slot);
+  }
+}
+
+/** Nothing is sent that could not be recorded. */
+function mayBegin({ redis, outages }: Sender, partition: number): boolean {
+  return redis.isReady && !outages.isOut(partition);
+}
+
+function beginSoon(sender: Sender): void {
+  const { waiting, waitingSilent } = sender.schedule;
+  if (waiting.length + waitingSilent.length === 0) return;
+  sender.soon ??= setImmediate(beginNext, sender);
+}
+
+function beginNext(sender: Sender): void {
+  const { schedule } = sender;
+  sender.soon = null;
+  clearTimeout(sender.later);
+  const nowMs = performance.now();
+  const { begin, againAtMs } = next(schedule, nowMs, (partition) => mayBegin(sender, partition));
+  for (const leased of begin) void send(sender, leased);
+  if (againAtMs !== null && againAtMs <= nowMs) beginSoon(sender);
+  else if (againAtMs !== null) sender.later = setTimeout(beginSoon, againAtMs - nowMs, sender);
+  tell(sender);
+}
+
+async function send(sender: Sender, leased: Leased): Promise<void> {
+  const { schedule, results } = sender;
+  const beganAtMs = performance.now();
+  const result = await attempt(sender, leased);
+  const isSent = result.attempt !== null && !result.isOwnFault;
+  const isAnswered = isSent ? result.attempt.httpStatus !== null : null;
+  answered(schedule, leased, { beganAtMs, endedAtMs: performance.now(), isAnswered });
+  beginSoon(sender);
+  const record = leased.silent ? results.recordUnhurried : results.record;
+  record(result, () => settle(sender, leased));
+  tell(sender);
+}
+
+function settle(sender: Sender, slot: Slot): void {
+  recorded(sender.schedule, slot);
+  tell(sender);
+}
+
+/** Tells those who wait for what has changed. */
+function tell({ schedule, waker, onEmpty }: Sender): void {
+  if (schedule.isEager) waker.wake();
+  if (schedule.held.size === 0) onEmpty();
+}
+
+/** What a killed process was sending is sent again soon, and what takes long is not sent twice. */
+function renew(sender: Sender): void {
+  const { redis, limits, schedule, outages } = sender;
+  if (schedule.held.size === 0) return;
+  beginSoon(sender);
+  const begunAtMs = performance.now();
+  void renewLeases(redis, schedule.held, limits.leaseMs).then((failures) => {
+    for (const [partition, error] of failures) outages.failed([partition], error, begunAtMs);
+  });
+}
+
+/** Lets what is under way end and records it; without a store it gives up after `recoveryMs`. */
+async function finish(sender: Sender): Promise<void> {
+  const { limits, schedule, results } = sender;
+  const patience = setTimeout(results.giveUp, limits.recoveryMs);
+  beginSoon(sender);
+  await new Promise<void>((resolve) => {
+    sender.onEmpty = resolve;
+    if (schedule.held.size === 0) resolve();
+  });
+  clearTimeout(patience);
 }
