@@ -5,11 +5,11 @@
  */
 import { parseArgs } from "node:util";
 import { detailPart } from "#api/shipments/shipment-detail.ts";
-import { summaryOf } from "#api/shipments/summary.ts";
 import { addShipments, SHIPMENTS_AT_ONCE, STEPS } from "#bench/ordinary-shipments.ts";
 import { type Figure, machine, median, print, redisVersion } from "#bench/table.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import { readHistory, readShipments } from "#core/shipments/store/shipments.ts";
+import { summaryOf } from "#core/shipments/store/summary.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
 

@@ -4,11 +4,12 @@ import { Elysia } from "elysia";
 import { authenticated } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { NOT_MODIFIED, TAG_HEADERS, tagged } from "#api/http/paging.ts";
+import { EXAMPLE_SUMMARY } from "#api/shipments/example-summary.ts";
 import { ownMoment } from "#api/shipments/own-shipment.ts";
 import { detailPart, ShipmentDetail } from "#api/shipments/shipment-detail.ts";
-import { EXAMPLE_SUMMARY, summaryOf } from "#api/shipments/summary.ts";
 import { readNotifications } from "#core/merchants/store/notifications.ts";
 import { described, idInPath, json } from "#core/platform/openapi/operation.ts";
+import { summaryOf } from "#core/shipments/store/summary.ts";
 
 const operation = described({
   id: "readShipment",

@@ -10,7 +10,6 @@ import { validationFailed } from "#api/http/error-response.ts";
 import { onceByKey, repeatable } from "#api/http/idempotency.ts";
 import { readChecked } from "#api/http/read-json.ts";
 import { ownShipment } from "#api/shipments/own-shipment.ts";
-import { summaryOf } from "#api/shipments/summary.ts";
 import { composeTemplate } from "#core/merchants/rules/compose-message.ts";
 import { messageValues } from "#core/merchants/rules/message-values.ts";
 import {
@@ -26,6 +25,7 @@ import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { isEmailAddress } from "#core/platform/schema/email-address.ts";
 import type { FaultCode } from "#core/platform/schema/fault.ts";
 import type { StoredShipment } from "#core/shipments/store/shipments.ts";
+import { summaryOf } from "#core/shipments/store/summary.ts";
 
 const checker = compileSchema(NotificationBody);
 

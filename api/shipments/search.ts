@@ -6,6 +6,7 @@ import { authenticated, type Caller } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { linkPages, NOT_MODIFIED, PAGE_HEADERS, TAG_HEADERS, tagged } from "#api/http/paging.ts";
 import { asIndexed, isAsIndexed } from "#api/shipments/as-indexed.ts";
+import { EXAMPLE_SUMMARY } from "#api/shipments/example-summary.ts";
 import {
   LIMIT_DEFAULT,
   LIMIT_MAX,
@@ -16,7 +17,6 @@ import {
   STATUS_LIST,
   TEXT_MAX,
 } from "#api/shipments/search-query.ts";
-import { EXAMPLE_SUMMARY, summaryOf } from "#api/shipments/summary.ts";
 import { readShipmentsAnywhere } from "#core/archive/store/archive.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
 import { searchParamsOf } from "#core/platform/http/search-params.ts";
@@ -25,6 +25,7 @@ import { LOCAL_DATE_TIME } from "#core/platform/time/rome-time.ts";
 import { searchBoth } from "#core/search/store/archive-search.ts";
 import { ShipmentSummary } from "#core/shipments/rules/shipment-view.ts";
 import type { StoredShipment } from "#core/shipments/store/shipments.ts";
+import { summaryOf } from "#core/shipments/store/summary.ts";
 import { STATUSES } from "#core/statuses/rules/status.ts";
 
 /** Attempts to read a page whose shipments change in the meantime. */

@@ -16,14 +16,14 @@ import { findTemplate } from "#core/merchants/store/templates.ts";
 import type { Failure, Handler, LogItem } from "#core/platform/log/consumer.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import { Unavailable } from "#core/platform/redis/store-unavailable.ts";
-import { type ShipmentSummary, shipmentSummary } from "#core/shipments/rules/shipment-view.ts";
+import type { ShipmentSummary } from "#core/shipments/rules/shipment-view.ts";
 import {
   type ChangeSummary,
   decodeChangeEntry,
   ownerOfChange,
 } from "#core/shipments/store/change-log.ts";
 import { readShipments, type StoredShipment } from "#core/shipments/store/shipments.ts";
-import { viewNames } from "#core/shipments/store/view-names.ts";
+import { summaryOf } from "#core/shipments/store/summary.ts";
 
 export interface StatusMessagesDeps {
   readonly redis: Redis;
@@ -105,10 +105,9 @@ async function messagesOf(
   shipment: StoredShipment,
   { fact }: ChangeSummary,
 ): Promise<NewMessage[]> {
-  const { record, state, statusUpdatedAtMs } = shipment;
+  const { record } = shipment;
   const { email, phone } = record.consignee ?? {};
-  const names = viewNames(shipment, configuration);
-  const summary = shipmentSummary(record, state, statusUpdatedAtMs, names);
+  const summary = summaryOf(shipment, configuration);
   const isTest = channel.testOf !== null;
   const about = (type: Message["type"]) => {
     const topic = `${type}:${fact.status}:${fact.key}`;

@@ -51,7 +51,8 @@ export async function sendDelivery(
   const withConsignee = endpoint.include.includes("consignee");
   const fact = leased.fact();
   const configuration = live.configuration();
-  const body = encodedDeliveryBody(leased, fact, shipment, configuration, withConsignee);
+  const bodyOf = { delivery: leased, shipment, configuration, withConsignee };
+  const body = encodedDeliveryBody(bodyOf, fact);
   const event = { eventId: leased.eventId, type: "shipment.updated", attempt, sentAtMs: atMs };
   const span = beginAttempt(leased, attempt, fact.traceparent);
   const sent = await traced(span, postEvent(deps, endpoint, event, body.bytes, sentOf(span)));

@@ -8,11 +8,8 @@ import { startTickingThroughOutages } from "#core/platform/redis/outage.ts";
 import { openWaker } from "#core/platform/redis/wake.ts";
 import type { StatusPair } from "#core/statuses/rules/status.ts";
 import { errorOf, meaningOf } from "#core/webhooks/rules/delivery-outcome.ts";
-import {
-  sampleIn,
-  type WebhookEvent,
-  webhookPayload,
-} from "#core/webhooks/rules/webhook-payload.ts";
+import { type WebhookEvent, webhookPayload } from "#core/webhooks/rules/webhook-payload.ts";
+import { sampleIn } from "#core/webhooks/rules/webhook-sample.ts";
 import { clearFailing, DELETED_REASON } from "#core/webhooks/store/endpoints.ts";
 import {
   answerTestRequest,

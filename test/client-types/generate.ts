@@ -1,7 +1,7 @@
 /** The types of the merchants' package, from the OpenAPI document and the webhooks' schema that the product publishes. */
 import "./typescript-api.ts";
 import { publishedSchema } from "#core/platform/schema/published-schema.ts";
-import { WebhookPayload } from "#core/webhooks/rules/webhook-schema.ts";
+import { WebhookPayload } from "#core/webhooks/rules/webhook-payload.ts";
 import type { TestApi } from "#test/support/product/api.ts";
 
 export const CLIENT_TYPES_FILE = "client/src/api-types.ts";

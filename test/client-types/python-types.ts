@@ -1,6 +1,6 @@
 /** The types of the Python package: a TypedDict for each named schema of the OpenAPI document, and the webhooks' payload. */
 import { type Json, publishedSchema } from "#core/platform/schema/published-schema.ts";
-import { WebhookPayload } from "#core/webhooks/rules/webhook-schema.ts";
+import { WebhookPayload } from "#core/webhooks/rules/webhook-payload.ts";
 import type { TestApi } from "#test/support/product/api.ts";
 
 export const PYTHON_TYPES_FILE = "client/python/waybill_client/types.py";

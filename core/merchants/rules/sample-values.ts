@@ -1,7 +1,8 @@
 /** A shipment that is nobody's, for previews and tests of templates. */
+
+import { SAMPLE_SHIPMENT } from "#core/shipments/rules/sample-shipment.ts";
 import type { Language } from "#core/shipments/rules/shipment.ts";
 import { statusText } from "#core/statuses/rules/status-text.ts";
-import { SAMPLE_SHIPMENT } from "#core/webhooks/rules/webhook-payload.ts";
 import { messageValues } from "./message-values.ts";
 import type { Values } from "./render-template.ts";
 

@@ -1,16 +1,55 @@
-/** What a webhook carries (document 3, "Delivery payload"). Built at send time: the frozen fact, the shipment as it is now. */
-
+/**
+ * What a webhook carries (document 3, "Delivery payload"): the schema, from which the type and the published JSON Schema come,
+ * and the function that fills it in at send time with the frozen fact and the shipment as it is now. The bytes that are sent and
+ * signed are its JSON. New members may appear: none are forbidden.
+ */
+import { type Static, Type } from "@sinclair/typebox";
+import { nullableText as text } from "#core/platform/schema/nullable.ts";
 import { romeDateTime, romeIso } from "#core/platform/time/rome-time.ts";
-import type { SetupStatusDetail } from "#core/setup/rules/setup.ts";
-import type { ShipmentSummary } from "#core/shipments/rules/shipment-view.ts";
-import type { Status, StatusPair } from "#core/statuses/rules/status.ts";
-import { statusDetailText, statusText } from "#core/statuses/rules/status-text.ts";
-import type { Trigger } from "./trigger.ts";
-import type { WebhookPayload } from "./webhook-schema.ts";
+import { ConsigneeView, ShipmentSummary } from "#core/shipments/rules/shipment-view.ts";
+import { type Status, StatusSchema } from "#core/statuses/rules/status.ts";
+import { type Trigger, TriggerSchema } from "./trigger.ts";
 
-export const WEBHOOK_API_VERSION = "2";
+const WEBHOOK_API_VERSION = "2";
+const LOCAL_DATE_TIME = "^\\d{4}-\\d{2}-\\d{2} \\d{2}:\\d{2}:\\d{2}$";
 
-export type WebhookType = "shipment.updated" | "webhook.test";
+const Shipment = Type.Composite([
+  Type.Omit(ShipmentSummary, ["consignee"]),
+  Type.Object({ consignee: Type.Optional(ConsigneeView) }),
+]);
+
+const Event = Type.Object({
+  date: Type.String({ pattern: LOCAL_DATE_TIME, description: "Europe/Rome, without offset" }),
+  courierStatus: Type.String({ description: "the carrier's own text" }),
+  place: text,
+  status: Type.Null({ description: "null today" }),
+  statusCode: Type.Union([StatusSchema, Type.Null()], { description: "status name" }),
+  statusDetail: Type.Null({ description: "null today" }),
+  statusDetailId: Type.Integer({ description: "0 = none" }),
+});
+
+export const WebhookPayload = Type.Object(
+  {
+    id: Type.String({
+      pattern: "^evt_",
+      description: "the same across retries and replays: the deduplication key",
+    }),
+    type: Type.Union([Type.Literal("shipment.updated"), Type.Literal("webhook.test")]),
+    createdAt: Type.String({ description: "ISO 8601 with offset" }),
+    apiVersion: Type.Literal(WEBHOOK_API_VERSION),
+    data: Type.Object({
+      trigger: { ...TriggerSchema, description: "trigger of the producing endpoint" },
+      shipment: {
+        ...Shipment,
+        description:
+          "as it is when the request is sent; consignee only where the endpoint includes it",
+      },
+      event: { ...Event, description: "the originating fact" },
+    }),
+  },
+  { title: "Waybill webhook" },
+);
+export type WebhookPayload = Static<typeof WebhookPayload>;
 
 /** The originating fact of a delivery, frozen when the decision was made. */
 export interface FrozenFact {
@@ -24,7 +63,7 @@ export interface FrozenFact {
 
 export interface WebhookEvent {
   readonly id: string;
-  readonly type: WebhookType;
+  readonly type: WebhookPayload["type"];
   readonly createdAtMs: number;
   readonly trigger: Trigger;
   readonly fact: FrozenFact;
@@ -33,7 +72,7 @@ export interface WebhookEvent {
 /** @param includeConsignee whether the endpoint asked for the recipient's data; the member is absent otherwise */
 export function webhookPayload(
   { id, type, createdAtMs, trigger, fact }: WebhookEvent,
-  shipment: ShipmentSummary,
+  { consignee, ...shipment }: ShipmentSummary,
   includeConsignee: boolean,
 ): WebhookPayload {
   return {
@@ -41,109 +80,18 @@ export function webhookPayload(
     type,
     createdAt: romeIso(createdAtMs),
     apiVersion: WEBHOOK_API_VERSION,
-    data: { trigger, shipment: webhookShipment(shipment, includeConsignee), event: eventOf(fact) },
-  };
-}
-
-function webhookShipment({ consignee, ...rest }: ShipmentSummary, includeConsignee: boolean) {
-  return includeConsignee ? { ...rest, consignee } : rest;
-}
-
-function eventOf({ occurredAtMs, courierStatus, place, status, detail }: FrozenFact) {
-  return {
-    date: romeDateTime(occurredAtMs),
-    courierStatus,
-    place,
-    status: null,
-    statusCode: status,
-    statusDetail: null,
-    statusDetailId: detail,
-  };
-}
-
-/** `data.shipment` as text: made once for all deliveries of a shipment. */
-export function shipmentText(shipment: ShipmentSummary, includeConsignee: boolean): string {
-  return JSON.stringify(webhookShipment(shipment, includeConsignee));
-}
-
-/** `data.event` as text: made once for all deliveries of an event. */
-export function eventText(fact: FrozenFact): string {
-  return JSON.stringify(eventOf(fact));
-}
-
-/** The same payload as text. @param shipment its `shipmentText` @param fact its `eventText` */
-export function webhookText(
-  { id, type, createdAtMs, trigger }: Omit<WebhookEvent, "fact">,
-  shipment: string,
-  fact: string,
-): string {
-  const head = `{"id":${JSON.stringify(id)},"type":"${type}","createdAt":"${romeIso(createdAtMs)}"`;
-  const data = `{"trigger":"${trigger}","shipment":${shipment},"event":${fact}}`;
-  return `${head},"apiVersion":"${WEBHOOK_API_VERSION}","data":${data}}`;
-}
-
-/** The test event's shipment: a fixed sample, never the merchant's (document 3, "Test event"). */
-export const SAMPLE_SHIPMENT: ShipmentSummary = {
-  id: 1,
-  channelId: 1,
-  trackingNumber: "TEST0000000001",
-  trackingUrl: null,
-  courier: "SAMPLE",
-  courierName: "Sample courier",
-  status: "IN_TRANSIT",
-  statusDescription: "In transit",
-  statusDetail: 0,
-  statusDetailDescription: null,
-  statusDate: "2026-01-15 10:30:00",
-  statusUpdatedAt: "2026-01-15 10:30:05",
-  statusPlace: "Milano",
-  shipDate: "2026-01-14",
-  orderReference: "TEST-1001",
-  platformOrderId: null,
-  orderDate: "2026-01-13",
-  tag: null,
-  note: null,
-  origin: "test",
-  isReturn: false,
-  consignee: {
-    name: "Maria Bianchi",
-    street: "Via Roma 1",
-    city: "Milano",
-    postcode: "20121",
-    state: "MI",
-    country: "IT",
-    email: "maria.bianchi@example.com",
-    phone: "+390200000000",
-  },
-  monetary: { totalValue: 49.9, codAmount: null, shippingCost: 5, currency: "EUR" },
-  customAttributes: { custom1: null, custom2: null, custom3: null },
-};
-
-/** 2026-01-15 10:30:00 in Rome, the date of the sample. */
-export const SAMPLE_FACT: FrozenFact = {
-  occurredAtMs: Date.UTC(2026, 0, 15, 9, 30),
-  courierStatus: "In transito",
-  place: "Milano",
-  status: "IN_TRANSIT",
-  detail: 0,
-};
-
-/** What the sample is in, unless somebody chooses. */
-export const SAMPLE_PAIR: StatusPair = { status: "IN_TRANSIT", detail: 0 };
-
-/** The sample in a chosen status. @param registered the detail's entry in the registry; absent for 0 = none */
-export function sampleIn(
-  { status, detail }: StatusPair,
-  registered: SetupStatusDetail | undefined,
-): { readonly fact: FrozenFact; readonly shipment: ShipmentSummary } {
-  return {
-    fact: { ...SAMPLE_FACT, status, detail, courierStatus: statusText(status, "it") },
-    shipment: {
-      ...SAMPLE_SHIPMENT,
-      status,
-      statusDescription: statusText(status, "en"),
-      statusDetail: detail,
-      statusDetailDescription: statusDetailText(registered, "en"),
+    data: {
+      trigger,
+      shipment: includeConsignee ? { ...shipment, consignee } : shipment,
+      event: {
+        date: romeDateTime(fact.occurredAtMs),
+        courierStatus: fact.courierStatus,
+        place: fact.place,
+        status: null,
+        statusCode: fact.status,
+        statusDetail: null,
+        statusDetailId: fact.detail,
+      },
     },
   };
 }

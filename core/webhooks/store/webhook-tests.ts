@@ -7,8 +7,8 @@ import type { Redis } from "#core/platform/redis/client.ts";
 import { WEBHOOK_TESTS_KEY, webhookTestKey } from "#core/platform/redis/keys.ts";
 import { announce } from "#core/platform/redis/wake.ts";
 import type { StatusPair } from "#core/statuses/rules/status.ts";
-import { SAMPLE_PAIR } from "#core/webhooks/rules/webhook-payload.ts";
-import type { WebhookPayload } from "#core/webhooks/rules/webhook-schema.ts";
+import type { WebhookPayload } from "#core/webhooks/rules/webhook-payload.ts";
+import { SAMPLE_PAIR } from "#core/webhooks/rules/webhook-sample.ts";
 
 const REQUEST_LIFE_SECONDS = 30;
 /** Longer than a test's own 10 seconds and the time to be taken. */

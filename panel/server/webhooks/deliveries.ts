@@ -315,7 +315,7 @@ function bodyNow(
   const endpoint = configuration.endpoints.get(endpointId);
   if (!endpoint) return null;
   const withConsignee = endpoint.include.includes("consignee");
-  return deliveryBody(delivery, fact, shipment, configuration, withConsignee);
+  return deliveryBody({ delivery, shipment, configuration, withConsignee }, fact);
 }
 
 async function readLog(

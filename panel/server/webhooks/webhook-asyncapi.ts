@@ -2,14 +2,14 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { publishedSchema } from "#core/platform/schema/published-schema.ts";
 import { ImportResult } from "#core/shipments/rules/import-result.ts";
+import { SAMPLE_SHIPMENT } from "#core/shipments/rules/sample-shipment.ts";
 import { sign } from "#core/webhooks/rules/signature.ts";
 import {
-  SAMPLE_FACT,
-  SAMPLE_SHIPMENT,
   type WebhookEvent,
+  WebhookPayload,
   webhookPayload,
 } from "#core/webhooks/rules/webhook-payload.ts";
-import { WebhookPayload } from "#core/webhooks/rules/webhook-schema.ts";
+import { SAMPLE_FACT } from "#core/webhooks/rules/webhook-sample.ts";
 
 const text = (description: string, example: string) => ({
   type: "string",

@@ -6,7 +6,7 @@ import { publicRoutes } from "#core/platform/http/access.ts";
 import { PUBLIC_CACHE, pageResponse } from "#core/platform/http/reference-page.ts";
 import { jsonValue } from "#core/platform/schema/json-value.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
-import { WebhookPayload } from "#core/webhooks/rules/webhook-schema.ts";
+import { WebhookPayload } from "#core/webhooks/rules/webhook-payload.ts";
 import { webhookAsyncapi } from "./webhook-asyncapi.ts";
 import { webhookReference } from "./webhook-reference.ts";
 

@@ -10,7 +10,7 @@ import { openApiDocument } from "#core/platform/openapi/document.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { publishedSchema } from "#core/platform/schema/published-schema.ts";
 import { SetupFile, setupSchema, withoutOrderNulls } from "#core/setup/rules/setup.ts";
-import { WebhookPayload } from "#core/webhooks/rules/webhook-schema.ts";
+import { WebhookPayload } from "#core/webhooks/rules/webhook-payload.ts";
 import { createIngestApp } from "#ingest/app.ts";
 import { COURIER_API } from "#ingest/openapi.ts";
 import { event } from "#test/support/clients/courier.ts";

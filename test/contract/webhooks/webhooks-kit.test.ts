@@ -6,14 +6,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createConfig, lintFromString } from "@redocly/openapi-core";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { SAMPLE_SHIPMENT } from "#core/shipments/rules/sample-shipment.ts";
 import { verifySignature } from "#core/webhooks/rules/signature.ts";
 import {
-  SAMPLE_FACT,
-  SAMPLE_SHIPMENT,
   type WebhookEvent,
+  WebhookPayload,
   webhookPayload,
 } from "#core/webhooks/rules/webhook-payload.ts";
-import { WebhookPayload } from "#core/webhooks/rules/webhook-schema.ts";
+import { SAMPLE_FACT } from "#core/webhooks/rules/webhook-sample.ts";
 import { createPanelApp } from "#panel/server/app.ts";
 import { typesOf, UNKNOWN_TYPE } from "#test/client-types/generate.ts";
 import { testSetup } from "#test/support/data/setup.ts";

@@ -11,7 +11,7 @@ import {
   RESERVED_EVENTS,
   templateOrder,
 } from "#core/merchants/rules/notification.ts";
-import { SAMPLE_SHIPMENT } from "#core/webhooks/rules/webhook-payload.ts";
+import { SAMPLE_SHIPMENT } from "#core/shipments/rules/sample-shipment.ts";
 
 const URL = "https://track.test/t/1";
 const shipment = (members: Partial<typeof SAMPLE_SHIPMENT> = {}) => ({

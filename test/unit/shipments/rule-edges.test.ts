@@ -14,6 +14,7 @@ import {
 } from "#core/merchants/rules/render-template.ts";
 import { hourOf } from "#core/platform/time/hour-of.ts";
 import { isItalianHoliday } from "#core/platform/time/italian-calendar.ts";
+import { SAMPLE_SHIPMENT } from "#core/shipments/rules/sample-shipment.ts";
 import {
   AWAY_MS,
   CONCURRENCY_LIFE_MS,
@@ -31,7 +32,7 @@ import { errorOf, outcomeOf } from "#core/webhooks/rules/delivery-outcome.ts";
 import { afterAnswer, newLatencyTrend } from "#core/webhooks/rules/latency-trend.ts";
 import { faultWaitMs, parseRetryAfter, retryWaitMs } from "#core/webhooks/rules/retry-schedule.ts";
 import { SIGNATURE_TOLERANCE_MS, sign, verifySignature } from "#core/webhooks/rules/signature.ts";
-import { SAMPLE_FACT, SAMPLE_PAIR, SAMPLE_SHIPMENT } from "#core/webhooks/rules/webhook-payload.ts";
+import { SAMPLE_FACT, SAMPLE_PAIR } from "#core/webhooks/rules/webhook-sample.ts";
 
 const NOW = Date.UTC(2026, 10, 20, 10);
 

@@ -1,0 +1,38 @@
+/** A shipment that is nobody's: for test events (document 3, "Test event"), previews of templates, and examples in references. */
+import type { ShipmentSummary } from "./shipment-view.ts";
+
+export const SAMPLE_SHIPMENT: ShipmentSummary = {
+  id: 1,
+  channelId: 1,
+  trackingNumber: "TEST0000000001",
+  trackingUrl: null,
+  courier: "SAMPLE",
+  courierName: "Sample courier",
+  status: "IN_TRANSIT",
+  statusDescription: "In transit",
+  statusDetail: 0,
+  statusDetailDescription: null,
+  statusDate: "2026-01-15 10:30:00",
+  statusUpdatedAt: "2026-01-15 10:30:05",
+  statusPlace: "Milano",
+  shipDate: "2026-01-14",
+  orderReference: "TEST-1001",
+  platformOrderId: null,
+  orderDate: "2026-01-13",
+  tag: null,
+  note: null,
+  origin: "test",
+  isReturn: false,
+  consignee: {
+    name: "Maria Bianchi",
+    street: "Via Roma 1",
+    city: "Milano",
+    postcode: "20121",
+    state: "MI",
+    country: "IT",
+    email: "maria.bianchi@example.com",
+    phone: "+390200000000",
+  },
+  monetary: { totalValue: 49.9, codAmount: null, shippingCost: 5, currency: "EUR" },
+  customAttributes: { custom1: null, custom2: null, custom3: null },
+};
