@@ -132,7 +132,7 @@ export interface CarrierQuality {
 }
 
 export interface AheadEvent {
-  /** Empty where the event was set aside. */
+  /** Empty where the event was parked. */
   readonly messageId: string;
   readonly messageIndex: number;
   /** The courier's own. */
@@ -157,7 +157,7 @@ export interface Silence {
 /** An accepted event as its shipments have it. */
 export interface AcceptedEvent {
   readonly factKey: string;
-  /** Empty where the event was set aside, or applied before it was kept. */
+  /** Empty where the event was parked, or applied before it was kept. */
   readonly messageId: string;
   readonly messageIndex: number;
   readonly receivedAtMs: number;

@@ -6,8 +6,8 @@
  * | stage     | the same                                             | left out, in BullMQ's favour                  |
  * |-----------|------------------------------------------------------|-----------------------------------------------|
  * | ingest    | message, signature, parser, schema, reference store; | rates, ledger, counts for the analytics,      |
- * |           | eventIds for 183 days by `SET NX EX`, one pipeline   | set-aside; a crash between claim and job loses |
- * | state     | shipments in the same store: read, map, fold, commit | set-aside and alias look-up                   |
+ * |           | eventIds for 183 days by `SET NX EX`, one pipeline   | parking; a crash between claim and job loses  |
+ * | state     | shipments in the same store: read, map, fold, commit | parking and alias look-up                     |
  * | decisions | the same rule, recorded by the same script           | test for configuration that has changed       |
  * | rows      | tables, rows, batches                                | names of batches: a repeated job inserts again |
  *

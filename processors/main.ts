@@ -14,9 +14,9 @@ import { startFileRewrites } from "#processors/jobs/file-rewrites.ts";
 import { startJobs } from "#processors/jobs/start.ts";
 import { startTestParcels } from "#processors/jobs/test-parcels.ts";
 import { startNotify } from "#processors/notify/start.ts";
+import { startParkedExpiry } from "#processors/track/parked-expiry.ts";
 import { referencesHandler } from "#processors/track/references.ts";
 import { startRemaps } from "#processors/track/remap.ts";
-import { startSetAsideExpiry } from "#processors/track/set-aside-expiry.ts";
 import { trackHandler } from "#processors/track/track.ts";
 import { startAlertMails, startWebhooks } from "#processors/webhooks/start.ts";
 
@@ -69,7 +69,7 @@ export async function startProcessors(runtime: Runtime): Promise<Running> {
   const jobs = await startJobs(runtime);
   const notify = await startNotify(runtime);
   const remaps = startRemaps({ redis, live, log, archive });
-  const expiry = startSetAsideExpiry({ redis, live, log });
+  const expiry = startParkedExpiry({ redis, live, log });
   const tests = startTestParcels(runtime);
   const erasures = startErasures({ redis, live, log, config, archive });
   const isEmbedded = config.redisUrl === null && config.redisClusterUrls === null;

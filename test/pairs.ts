@@ -88,7 +88,7 @@ export const PAIRS: Readonly<Record<Feature, Partial<Readonly<Record<Feature, Pa
     "number change": by(
       "flow/house/pairs: a number that a courier announced is taken on its channel",
     ),
-    correction: by("contract/events/set-aside: together with what was set aside under a number"),
+    correction: by("contract/events/parked: together with what was parked under a number"),
   },
   label: {
     archive: NO_SHIPMENT,

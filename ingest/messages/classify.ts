@@ -1,7 +1,7 @@
 /**
  * Classifies the events of a message in send order: schema (INVALID), known id (DUPLICATE), reference (UNKNOWN_TRACKING),
  * else ACCEPTED. Two round trips whatever the number of events: one resolves every reference, one claims the ids and
- * appends to the event log; messages that come together share them. Further ones only where events are set aside, where a
+ * appends to the event log; messages that come together share them. Further ones only where events are parked, where a
  * number has been used again, and where a number changes.
  */
 
@@ -63,12 +63,12 @@ export interface ClassifyDeps {
   readonly onUnmatched: (messageIndex: number, why: UnmatchedKind) => void;
   /** Counts UNKNOWN_TRACKING that is a mismatch, or an externalId of several shipments. */
   readonly onAmbiguous: (count: number) => void;
-  /** Counts UNKNOWN_TRACKING that a limit of the set-aside store kept out, or that displaced an older event. */
-  readonly onNotSetAside: (count: number) => void;
+  /** Counts UNKNOWN_TRACKING that a limit of the store of parked events kept out, or that displaced an older event. */
+  readonly onNotParked: (count: number) => void;
 }
 
 const RETRY_AFTER_SECONDS = "5";
-/** Times that events are classified whose references go on changing while they are being set aside. */
+/** Times that events are classified whose references go on changing while they are being parked. */
 export const PASSES = 5;
 
 /** An event that matches no shipment. */
@@ -80,7 +80,7 @@ interface Unmatched {
 
 /**
  * @returns one result per event, in send order
- * @throws {Problem} 503 when the event log is over its mark, or references change faster than events can be set aside; what
+ * @throws {Problem} 503 when the event log is over its mark, or references change faster than events can be parked; what
  *   was claimed until then is a DUPLICATE on retry
  */
 export async function classify(
@@ -109,7 +109,7 @@ export async function classify(
     .flat()
     .sort((one, other) => one.candidacy.messageIndex - other.candidacy.messageIndex);
   for (let pass = 1; unmatched.length > 0; pass += 1) {
-    const open = await setAside(deps, unmatched, receivedAtMs);
+    const open = await park(deps, unmatched, receivedAtMs);
     if (open.length === 0) break;
     if (pass === PASSES) throw referencesBusy();
     const found = await deps.intake.resolve(open.flatMap(listed));
@@ -121,7 +121,7 @@ export async function classify(
 
 /**
  * Classifies valid events.
- * @returns those to be set aside
+ * @returns those to be parked
  */
 async function classifyValid(
   deps: ClassifyDeps,
@@ -338,8 +338,8 @@ function claim(
 }
 
 /** @returns the events one of whose references has changed meanwhile: they are classified again. */
-async function setAside(
-  { redis, onNotSetAside }: ClassifyDeps,
+async function park(
+  { redis, onNotParked }: ClassifyDeps,
   unmatched: readonly Unmatched[],
   receivedAtMs: number,
 ): Promise<Candidacy[]> {
@@ -354,11 +354,11 @@ async function setAside(
   const outcomesOf = Map.groupBy(outcomes.keys(), (at) => items[at]?.candidacy);
   const any = (one: Unmatched, ...wanted: ParkOutcome[]) =>
     (outcomesOf.get(one.candidacy) ?? []).some((at) => wanted.includes(outcomes[at] ?? "parked"));
-  onNotSetAside(unmatched.filter((one) => any(one, "full", "displaced")).length);
+  onNotParked(unmatched.filter((one) => any(one, "full", "displaced")).length);
   return unmatched.filter((one) => any(one, "known_now")).map(({ candidacy }) => candidacy);
 }
 
-/** What was set aside under one reference, while another one had changed, and is not to be set aside any more. */
+/** What was parked under one reference, while another one had changed, and is not to be parked any more. */
 async function takeBack(
   redis: Redis,
   classified: readonly Candidacy[],

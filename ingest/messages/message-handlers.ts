@@ -5,7 +5,7 @@ import { type MessageOutcomes, outcomeKeeper } from "#core/events/store/event-ou
 import { seenLayout } from "#core/events/store/seen.ts";
 import {
   ambiguousEvents,
-  eventsNotSetAside,
+  eventsNotParked,
   eventsReceived,
   outcomesNotKept,
 } from "#core/platform/process/metrics.ts";
@@ -31,7 +31,7 @@ const REFUSED: ReadonlySet<Outcome> = new Set(["UNKNOWN_TRACKING", "INVALID"]);
 
 function countFromZero(courier: string): void {
   for (const outcome of OUTCOMES) eventsReceived.inc({ courier, outcome }, 0);
-  eventsNotSetAside.inc({ courier }, 0);
+  eventsNotParked.inc({ courier }, 0);
 }
 
 /** `POST /v1/events` */
@@ -47,7 +47,7 @@ export function storingHandler(deps: Deps): MessageHandler<Prepared> {
     results: readonly Classified[],
   ): Promise<void> {
     // A courier may be newer than this process.
-    eventsNotSetAside.inc({ courier }, 0);
+    eventsNotParked.inc({ courier }, 0);
     const counts = countOutcomes(results);
     for (const outcome of OUTCOMES) {
       eventsReceived.inc({ courier, outcome }, counts[outcome]);
@@ -80,7 +80,7 @@ export function storingHandler(deps: Deps): MessageHandler<Prepared> {
           onUnmatched: (messageIndex, why) => unmatched.set(messageIndex, why),
           layout: await seenLayout(redis, receivedAtMs, config.eventsPerDay),
           onAmbiguous: (count) => ambiguousEvents.inc({ courier: code }, count),
-          onNotSetAside: (count) => eventsNotSetAside.inc({ courier: code }, count),
+          onNotParked: (count) => eventsNotParked.inc({ courier: code }, count),
         },
         courier,
         prepared,

@@ -1,12 +1,12 @@
 /**
  * Repeats the registration of created shipments, so that a crash cannot leave one that no carrier event finds; then releases
- * what was set aside under a reference of theirs after an event had come by another one.
+ * what was parked under a reference of theirs after an event had come by another one.
  */
 
 import type { Failure, Handler } from "#core/platform/log/consumer.ts";
 import { decodeChangeEntry, isChange } from "#core/shipments/store/change-log.ts";
 import { registerShipments } from "#core/shipments/store/register-shipments.ts";
-import { releaseSetAside, type TrackDeps } from "./track.ts";
+import { releaseParked, type TrackDeps } from "./track.ts";
 
 /** For the group `references` of the change log. */
 export function referencesHandler(deps: TrackDeps): Handler {
@@ -24,7 +24,7 @@ export function referencesHandler(deps: TrackDeps): Handler {
     }
     if (created.length === 0) return failures;
     const early = await registerShipments(redis, await live.refresh(), created);
-    await releaseSetAside(deps, early);
+    await releaseParked(deps, early);
     return failures;
   };
 }

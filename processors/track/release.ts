@@ -1,8 +1,8 @@
 /**
- * Releases set-aside events (document 2, "Unknown-tracking set-aside") to the shipments that they mean, judged by the same
+ * Releases parked events (document 2, "Unknown-tracking set-aside") to the shipments that they mean, judged by the same
  * rule as fresh events; makes shipments findable by the numbers that their events announce.
  *
- * Numbers are registered before set-aside events are looked for under them: an event that is set aside in between is judged
+ * Numbers are registered before parked events are looked for under them: an event that is parked in between is judged
  * again by ingest, since the reference has changed.
  */
 
@@ -34,14 +34,14 @@ export interface ReleaseDeps extends ConflictDeps {
 /** A shipment and events that have come for it. */
 export interface Arrived {
   readonly shipment: HotShipment;
-  /** None where only set-aside events are looked for. */
+  /** None where only parked events are looked for. */
   readonly events: readonly Arrival[];
-  /** When the first of its events was received, where only set-aside events are looked for. */
+  /** When the first of its events was received, where only parked events are looked for. */
   readonly firstMs?: number;
 }
 
 interface Arrival extends Pick<LoggedEvent, "event" | "factKey" | "receivedAtMs"> {
-  /** Of a set-aside event: when the event was received that releases it. */
+  /** Of a parked event: when the event was received that releases it. */
   readonly releasedAtMs?: number;
 }
 
@@ -51,7 +51,7 @@ interface NewNumber {
   readonly atMs: number;
 }
 
-/** What a commit takes from the set-aside store: remembered and dropped after it, before the acknowledgement. */
+/** What a commit takes from the store of parked events: remembered and dropped after it, before the acknowledgement. */
 export interface Released {
   readonly courier: string;
   readonly events: readonly ParkedEvent[];
@@ -61,12 +61,12 @@ export interface Released {
   readonly hasMore: boolean;
 }
 
-/** Where to look for set-aside events of a shipment. */
+/** Where to look for parked events of a shipment. */
 interface Ask {
   readonly shipment: HotShipment;
   readonly references: readonly Reference[];
   /**
-   * When the event was received that makes them count: by this it is judged whether the 7 days of a set-aside one were over, so
+   * When the event was received that makes them count: by this it is judged whether the 7 days of a parked one were over, so
    * that it makes no difference when the processors come to it.
    */
   readonly atMs: number;
@@ -74,7 +74,7 @@ interface Ask {
 
 /** Events released to a shipment by one commit; the next ones follow in another. */
 export const RELEASED_AT_ONCE = 1_000;
-/** Numbers announced by events that were set aside under announced numbers: longer chains than this are not followed. */
+/** Numbers announced by events that were parked under announced numbers: longer chains than this are not followed. */
 export const CHAIN_LIMIT = 100;
 
 /** By shipment; those without are absent. Looked for with all others at once. */
@@ -149,7 +149,7 @@ function numbersOf({ meta }: HotShipment, numbers: readonly string[]): Reference
 }
 
 /**
- * Adds the set-aside events that mean a shipment to those found for it.
+ * Adds the parked events that mean a shipment to those found for it.
  * @returns what was added
  */
 async function findParked(
@@ -317,7 +317,7 @@ function takenNumber(shipmentId: number, meta: ShipmentMeta, trackingNumber: str
   return { shipmentId, channelId, courier, trackingNumber };
 }
 
-/** Applied set-aside events take their ids, so that a resend is a DUPLICATE, and leave the store unless others need them. */
+/** Applied parked events take their ids, so that a resend is a DUPLICATE, and leave the store unless others need them. */
 export async function finishReleases(
   { redis, eventsPerDay }: Pick<ReleaseDeps, "redis" | "eventsPerDay">,
   done: readonly Released[],

@@ -150,11 +150,11 @@ async function backFromArchive(
 }
 
 /**
- * Releases what was set aside under references of shipments that had their first event before all of those were registered.
+ * Releases what was parked under references of shipments that had their first event before all of those were registered.
  * Others are left alone.
  * @throws when a shipment was still being changed in the last round
  */
-export async function releaseSetAside(deps: TrackDeps, ids: readonly number[]): Promise<void> {
+export async function releaseParked(deps: TrackDeps, ids: readonly number[]): Promise<void> {
   let open = ids;
   for (let round = 1; open.length > 0; round += 1) {
     if (round > ROUNDS) throw new Error(KEPT_CHANGING);
@@ -165,7 +165,7 @@ export async function releaseSetAside(deps: TrackDeps, ids: readonly number[]): 
 }
 
 interface Applied {
-  /** Shipments that another process has changed meanwhile, or for which more events were set aside. */
+  /** Shipments that another process has changed meanwhile, or for which more events were parked. */
   readonly conflicts: readonly number[];
   readonly missing: readonly number[];
   /** Shipments that are in an unavailable shard, or have something there, and why: all others are done. */
@@ -213,7 +213,7 @@ async function applyAll(deps: TrackDeps, open: Arrivals): Promise<Applied> {
   return { conflicts: (await Promise.all(committing)).flat(), missing, inUnavailable };
 }
 
-/** @returns ids of shipments that another process has changed meanwhile, or for which more events were set aside */
+/** @returns ids of shipments that another process has changed meanwhile, or for which more events were parked */
 async function apply(
   deps: TrackDeps,
   configuration: Configuration,
@@ -235,7 +235,7 @@ async function apply(
     released && !(commit && conflicts.has(commit.from.id)) ? [released] : [],
   );
   await finishReleases(deps, done, nowMs);
-  // Done again, they find the rest of what was set aside for them.
+  // Done again, they find the rest of what was parked for them.
   const unfinished = plans.filter(({ released }) => released?.hasMore);
   return [...new Set([...conflicts, ...unfinished.map(({ id }) => id)])];
 }
@@ -269,7 +269,7 @@ async function gather(
 
 const NO_FACTS: readonly Fact[] = [];
 
-/** When the first event of each was received, as far as its history goes back; those that were set aside are none. */
+/** When the first event of each was received, as far as its history goes back; those that were parked are none. */
 async function firstReceived(
   redis: TrackDeps["redis"],
   shipments: readonly HotShipment[],
@@ -279,7 +279,7 @@ async function firstReceived(
   const histories = await readHistories(redis, ids);
   return new Map(
     [...histories].map(([id, facts]) => {
-      const own = facts.filter(({ setAside = false }) => !setAside);
+      const own = facts.filter(({ parked }) => parked !== true);
       return [id, Math.min(...own.map(({ receivedAtMs }) => receivedAtMs))];
     }),
   );
@@ -303,7 +303,7 @@ function hasKnown({ state }: HotShipment, events: readonly LoggedEvent[]): boole
 }
 
 /**
- * What the events make of a shipment. A redelivered event adds nothing, but its set-aside ones are finished; one that was
+ * What the events make of a shipment. A redelivered event adds nothing, but its parked ones are finished; one that was
  * released with the little that had been kept of it is replaced by what was sent in full; and one that was accepted again is
  * counted.
  */
@@ -317,10 +317,8 @@ function plan(configuration: Configuration, gathered: Gathered): Plan {
     return meta.isErased ? facts.map(erasedFact) : facts;
   };
   const events = readFacts(gathered.events);
-  const parked = readFacts(released?.events ?? []).map(
-    (fact): Fact => ({ ...fact, setAside: true }),
-  );
-  // An event that was resent in full replaces its set-aside copy: it is folded first and the copy is known then.
+  const parked = readFacts(released?.events ?? []).map((fact): Fact => ({ ...fact, parked: true }));
+  // An event that was resent in full replaces its parked copy: it is folded first and the copy is known then.
   const arrived = foldAll(state, events);
   const joined = foldAll(arrived.state, parked);
   const known = history.length === 0 ? [] : events.filter(({ key }) => state.keys.includes(key));
@@ -398,7 +396,7 @@ function inFull(
   const byKey = new Map(known.map((fact) => [fact.key, fact]));
   let count = 0;
   const facts = history.map((fact) => {
-    const whole = fact.setAside ? byKey.get(fact.key) : undefined;
+    const whole = fact.parked ? byKey.get(fact.key) : undefined;
     if (whole) count += 1;
     return whole ?? fact;
   });

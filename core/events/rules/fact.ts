@@ -18,17 +18,17 @@ export interface Fact {
   readonly receivedAtMs: number;
   readonly messageIndex: number;
   readonly mapping: Mapping | null;
-  /** Of the message that brought it; absent where it was set aside. */
+  /** Of the message that brought it; absent where it was parked. */
   readonly messageId?: string;
   /** Of the span that applies it: goes on with the change, and is not kept with the shipment. */
   readonly traceparent?: string;
-  /** Released from the set-aside store, with the little that was kept; the event in full takes its place. */
-  readonly setAside?: true;
+  /** Released from the store of parked events, with the little that was kept; the event in full takes its place. */
+  readonly parked?: true;
   /** Our clock when it was last accepted again, its eventId having been forgotten: it changed nothing, and was counted. */
   readonly againMs?: number;
 }
 
-/** A set-aside event keeps identifiers (an announced number is one), status, occurredAt and location.name; it is a valid event still. */
+/** A parked event keeps identifiers (an announced number is one), status, occurredAt and location.name; it is a valid event still. */
 export type StoredEvent = CourierEvent;
 
 /** Document 2, "Unknown-tracking set-aside": what is kept of an event whose parcel is unknown. */

@@ -29,7 +29,7 @@ const rememberScript = script(rememberSource);
  * hold it for less than 2.
  */
 const CLAIMS_PER_CALL = 100;
-/** EventIds that one call remembers, some 3 ms: 100 shipments may be given 1,000 set-aside events each by one commit. */
+/** EventIds that one call remembers, some 3 ms: 100 shipments may be given 1,000 parked events each by one commit. */
 export const REMEMBERED_PER_CALL = 200;
 /** Of Redis, for one event. */
 const CLAIM_US = 6;
@@ -219,7 +219,7 @@ function eventLines(claims: readonly Claim[]): Buffer {
   return Buffer.from(lines.length === 0 ? "" : `${lines.join("\n")}\n`);
 }
 
-/** Takes the eventIds of set-aside events once they are applied, so that a resend is a DUPLICATE. */
+/** Takes the eventIds of parked events once they are applied, so that a resend is a DUPLICATE. */
 export async function rememberEvents(
   redis: Redis,
   layout: SeenLayout,

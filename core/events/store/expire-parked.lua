@@ -2,7 +2,7 @@
 -- Deletes parked events whose time is over, and takes them out of the partition's count. Repeating it changes nothing. Runs
 -- with full memory too: it only frees memory.
 --
--- KEYS[1]    counts of the partition (hash: day -> events set aside that were sent on it last)
+-- KEYS[1]    counts of the partition (hash: day -> parked events that were sent on it last)
 -- KEYS[2]    due (sorted set): hashes of parked events by how long the first of theirs is kept at most, or before that
 -- KEYS[i+2]  hashes of parked events that are due
 -- ARGV[1]    until when events count, milliseconds

@@ -1,8 +1,8 @@
 #!lua
--- Sets events of unknown parcels aside, unless something has been registered under their reference since they were judged.
--- Setting one aside again replaces what is kept of it, and restarts its time.
+-- Parks events of unknown parcels, unless something has been registered under their reference since they were judged.
+-- Parking one again replaces what is kept of it, and restarts its time.
 --
--- KEYS[1]      counts of the partition (hash: day -> events set aside that were sent on it last)
+-- KEYS[1]      counts of the partition (hash: day -> parked events that were sent on it last)
 -- KEYS[2]      due (sorted set): hashes of parked events by how long the first of theirs is kept at most, or before that
 -- KEYS[2i+1]   reference (string)
 -- KEYS[2i+2]   parked events of the reference (hash: fact key -> `[receivedAtMs,messageIndex,event]`, with the time when it was sent
@@ -29,7 +29,7 @@ assert(string.match(ARGV[1], '^%d+$'), 'a time in whole milliseconds')
 for at = 7, #ARGV, 4 do assert(string.match(ARGV[at], '^%d+$'), 'a message index') end
 local today, oldest = math.floor(now / DAY_MS), math.floor((now - lifeMs) / DAY_MS)
 
--- Events set aside in the partition by day, and how they become more or fewer. Days that are over are deleted.
+-- Events parked in the partition by day, and how they become more or fewer. Days that are over are deleted.
 local total, days, more, over = 0, {}, {}, {}
 local held = call('HGETALL', counts)
 for at = 1, #held, 2 do

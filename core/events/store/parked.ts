@@ -1,5 +1,5 @@
 /**
- * Set-aside events of unknown parcels (document 2, "Unknown-tracking set-aside"). An event stands under each reference that it
+ * Parked events of unknown parcels (document 2, "Unknown-tracking set-aside"). An event stands under each reference that it
  * names, so that whichever of them finds a shipment finds it too.
  */
 
@@ -54,7 +54,7 @@ export interface ParkedEvent {
   readonly messageIndex: number;
 }
 
-/** An event to be set aside under one of its references. */
+/** An event to be parked under one of its references. */
 export interface ParkItem {
   readonly reference: Reference;
   /** What the reference held when the event was classified (`fingerprintOf`). */

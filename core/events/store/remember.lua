@@ -1,5 +1,5 @@
 #!lua
--- Marks eventIds as seen without appending anything: for set-aside events once they are applied.
+-- Marks eventIds as seen without appending anything: for parked events once they are applied.
 --
 -- KEYS[i]  bucket of the current generation
 -- ARGV[1]  seconds a bucket lives

@@ -2,7 +2,7 @@
 -- Forgets parked events that have been applied, and takes them out of the partition's count. Repeating it changes
 -- nothing. Runs with full memory too: it only frees memory.
 --
--- KEYS[1]    counts of the partition (hash: day -> events set aside that were sent on it last)
+-- KEYS[1]    counts of the partition (hash: day -> parked events that were sent on it last)
 -- KEYS[i+1]  parked events of a reference (hash)
 -- ARGV[i]    fact key
 --

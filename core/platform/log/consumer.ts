@@ -6,9 +6,9 @@
  * |-------------------------------------|-------------------------------------------------------------------------|
  * | all of an entry is done             | acknowledged, deleted once every group has                               |
  * | a part fails (its own fault)        | acknowledged, and the part tried again after 1, 2, 4, 8 s; the fifth     |
- * |                                     | failure parks it as dead letter (`retries.ts`)                           |
+ * |                                     | failure makes it a dead letter (`retries.ts`)                            |
  * | the log is full of dead letters     | the part is retried every minute, and a metric reports it                |
- * | a dead letter is redriven           | only this group tries it once more; a failure parks it again             |
+ * | a dead letter is redriven           | only this group tries it once more; a failure makes it one again         |
  * | ClickHouse or the one Redis is down | the whole batch waits and is retried without end; nothing is counted     |
  * | a shard of a cluster is unavailable | its partitions are left behind (`behind.ts`), and what others hold for it |
  * |                                     | waits in retry (`handling.ts`)  ; everything else goes on              |

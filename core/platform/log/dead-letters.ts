@@ -50,7 +50,7 @@ export interface DeadLetter {
   readonly reason: string;
   readonly fields: Readonly<Record<string, string>>;
   /** Redis clock, UTC milliseconds. */
-  readonly parkedAtMs: number;
+  readonly atMs: number;
 }
 
 /** One page over all logs, the newest first. @param before the id where the page before ended */
@@ -92,7 +92,7 @@ function letterOf(
     reason,
     entryId: id,
     fields: JSON.parse(entry),
-    parkedAtMs: Number.parseInt(streamId, 10),
+    atMs: Number.parseInt(streamId, 10),
   };
 }
 
@@ -145,12 +145,12 @@ export async function discardDeadLetter(
 
 export interface RedrivenAll {
   readonly redriven: number;
-  /** Dead letters that exist now: beyond the limit, or parked in the meantime. */
+  /** Dead letters that exist now: beyond the limit, or new in the meantime. */
   readonly remaining: number;
 }
 
 /**
- * Redrives the dead letters of all logs, the oldest of each first, but none that is parked in the meantime. If it is
+ * Redrives the dead letters of all logs, the oldest of each first, but none that is new in the meantime. If it is
  * interrupted or repeated, it continues with what is left.
  * @param limit of this call
  */

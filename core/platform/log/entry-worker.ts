@@ -117,7 +117,7 @@ function reportsOf({ log, source, group }: EntryWorkerOptions) {
       log.error(about, "the log has no room for more dead letters; the entry keeps retrying");
     } else if (isLastTry(one)) {
       deadLetters.inc({ group });
-      log.error({ group, ...idsOf(source, entry), reason }, "entry parked as dead letter");
+      log.error({ group, ...idsOf(source, entry), reason }, "entry became a dead letter");
     } else retry(entry, entry.tries + 1, reason);
   }
 

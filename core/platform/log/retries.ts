@@ -133,7 +133,8 @@ export interface Settled extends Tried {
 }
 
 /**
- * What failed once more waits twice as long each time, and the fifth failure parks it. One script call for 100 tries of a log.
+ * What failed once more waits twice as long each time, and the fifth failure makes it a dead letter. One script call for 100
+ * tries of a log.
  * @returns those that were settled by this call and not by another process before
  */
 export async function settleRetries(

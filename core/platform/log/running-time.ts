@@ -7,7 +7,7 @@
  * |-------------------------------------------------------------|-------------------------------------------------------|
  * | 24 hours and 3 days of a failing endpoint                   | stands still (`health-clock.ts`)                      |
  * | 7 days in which an alert can be mailed                      | stands still (`alert-mailer.ts`)                      |
- * | 7 days of a set-aside event                                 | judged by when events were received (`release.ts`)    |
+ * | 7 days of a parked event                                    | judged by when events were received (`release.ts`)    |
  * | attempts of a delivery, tries of a message                  | counted, not timed; what is due late is sent late     |
  * | waits between attempts, `Retry-After`, pauses               | run on: they end in what the other party asked for    |
  * | 30 days in which a delivery can be replayed, job results    | run on: how long data is kept                         |

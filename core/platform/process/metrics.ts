@@ -42,9 +42,9 @@ export const outcomesNotKept = new Counter({
   registers,
 });
 
-export const eventsNotSetAside = new Counter({
+export const eventsNotParked = new Counter({
   name: "waybill_events_not_set_aside_total",
-  help: "UNKNOWN_TRACKING events that were not kept, or displaced an older one, at a limit of the set-aside store.",
+  help: "UNKNOWN_TRACKING events that were not kept, or displaced an older one, at a limit of the store of parked events.",
   labelNames: ["courier"],
   registers,
 });

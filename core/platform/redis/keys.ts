@@ -139,7 +139,7 @@ export const eventKeys = (n: number) => ({
   outcomesByMessage: (day: number, bucket: number) => `{e${n}}:om:${day}:${bucket}`,
 });
 
-/** Hash of a reference partition: day (since 1970) -> events set aside, and not yet applied, that were sent on it last. */
+/** Hash of a reference partition: day (since 1970) -> parked events, not yet applied, that were sent on it last. */
 export const parkedCountsKey = (n: number) => `{t${n}}:parked`;
 
 /** Sorted set of a reference partition: its hashes of parked events by how long the first event of each is kept at most (milliseconds). */

@@ -1,5 +1,5 @@
 #!lua
--- Asks for what was set aside for shipments that have been registered again: an entry of the change log, as their creation is.
+-- Asks for what was parked for shipments that have been registered again: an entry of the change log, as their creation is.
 --
 -- KEYS[1]  change log (stream)    KEYS[2]  counts of the log (hash): `logged` grows by the shipments
 -- ARGV     for each shipment two: its id, its meta (JSON)

@@ -17,7 +17,7 @@
 --   (hash), # row log of its channel (string; its index by statusUpdatedAt, a sorted set, follows), # block of its row
 --   (string), # rank, # ship date (days since the year 0), # new status (its number), # stamp (1 when the pair changed), # row
 --   (1 when its row changes; 0 needs no block), # changes, # bytes of them, # facts applied, # facts released from the
---   set-aside, # fields that are written, # fields that go
+--   parked, # fields that are written, # fields that go
 -- ARGV[8]  codes whose unmapped events became more or fewer (MessagePack), each a list of:
 --   # which of the shipments, `courier:code`, description, first and last time seen (milliseconds), # its counts (hash; its
 --   shipments, a sorted set by id, follow), # events more or fewer, # 1 when some are left in the shipment

@@ -1,4 +1,4 @@
-/** Matches events with the shipments they mean: one rule for fresh events and for those that were set aside. */
+/** Matches events with the shipments they mean: one rule for fresh events and for those that were parked. */
 
 import type { Configuration } from "#core/configuration/store/configuration.ts";
 import type { CourierEvent } from "#core/events/rules/event.ts";

@@ -52,7 +52,7 @@ export async function registerShipments(
 }
 
 /**
- * Makes shipments findable again after their references were removed. Events that were set aside meanwhile are released by whoever
+ * Makes shipments findable again after their references were removed. Events that were parked meanwhile are released by whoever
  * repeats registrations from the change log.
  */
 export async function registerAgain(

@@ -312,7 +312,7 @@ function factRow(meta: ShipmentMeta, fact: Fact): Row {
     postalCode,
     hasMembers(others) ? others : null,
     trackingNumber === meta.trackingNumber ? null : [trackingNumber],
-    fact.setAside ? 1 : null,
+    fact.parked ? 1 : null,
     fact.key === factKeyOf(meta.courier, eventId) ? null : [fact.key],
     instantOf(occurredAt) === fact.occurredAtMs ? null : [fact.occurredAtMs],
     fact.messageId ?? null,
@@ -329,7 +329,7 @@ function hasMembers(object: object): boolean {
 function factOf(meta: ShipmentMeta, row: any): Fact {
   const [eventId, occurredAt, receivedAtMs, messageIndex, mapping, code, description, ...rest] =
     row;
-  const [name, countryCode, postalCode, others, ownNumber, setAside, ...late] = rest;
+  const [name, countryCode, postalCode, others, ownNumber, parked, ...late] = rest;
   const [key, occurredAtMs, messageId, againMs] = late;
   const trackingNumber = ownNumber ? ownNumber[0] : meta.trackingNumber;
   const location = {
@@ -352,7 +352,7 @@ function factOf(meta: ShipmentMeta, row: any): Fact {
     receivedAtMs,
     messageIndex,
     mapping: mapping ? { ...pairOf(mapping), terminal: mapping[2] === 1 } : null,
-    ...(setAside === 1 && { setAside: true }),
+    ...(parked === 1 && { parked: true }),
     ...(messageId != null && { messageId }),
     ...(againMs != null && { againMs }),
   };

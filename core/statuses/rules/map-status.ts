@@ -30,7 +30,7 @@ export interface CatalogueEntry {
 
 export type Catalogue = ReadonlyMap<string, CatalogueEntry>;
 
-/** What a mapping looks at; a set-aside event has kept the code alone. */
+/** What a mapping looks at; a parked event has kept the code alone. */
 export type MappedEvent = Pick<CourierEvent, "status" | "reason" | "isReturn" | "delivery">;
 
 export function mapStatus(catalogue: Catalogue, event: MappedEvent): Mapping | null {

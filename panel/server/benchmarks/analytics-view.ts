@@ -95,7 +95,7 @@ export const QualityView = Type.Object({
   aheadEvents: Type.Unsafe<CarrierQuality["aheadEvents"]>(
     Type.Array(
       Type.Object({
-        messageId: Type.String({ description: "empty: the event was set aside" }),
+        messageId: Type.String({ description: "empty: the event was parked" }),
         messageIndex: Type.Integer(),
         code: Type.String({ description: "the courier's own" }),
         occurredAtMs: Type.Integer({ description: "UTC milliseconds" }),

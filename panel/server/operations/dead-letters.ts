@@ -54,10 +54,10 @@ export function deadLetterRoutes(runtime: Runtime) {
       async ({ query }) => {
         const limit = limitOf(query.limit, LONG_PAGE);
         const { letters, next } = await listDeadLetters(redis, cursorOf(query.cursor), limit);
-        const items = letters.map(({ parkedAtMs, fields, ...letter }) => ({
+        const items = letters.map(({ atMs, fields, ...letter }) => ({
           ...letter,
           fields: { ...fields },
-          parkedAt: new Date(parkedAtMs).toISOString(),
+          parkedAt: new Date(atMs).toISOString(),
         }));
         return { items, nextCursor: next, cursor: next };
       },

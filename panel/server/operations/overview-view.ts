@@ -45,7 +45,7 @@ export const Overview = Type.Object({
       waiting: Type.Integer({ description: "routed events on their way, dead letters included" }),
       discarded: Type.Integer({ description: "dead letters among them that were discarded" }),
       released: Type.Integer({
-        description: "set-aside events that are part of their shipment, once for each shipment",
+        description: "parked events that are part of their shipment, once for each shipment",
       }),
       sent: Type.Integer({ description: "webhook decisions to send" }),
       notSent: Type.Record(Type.String(), Type.Integer(), { description: "by reason" }),

@@ -40,7 +40,7 @@ const EventsQuery = Type.Composite([EventFilters, queryOf(EVENTS_PAGE)]);
 
 const EventView = Type.Object({
   messageId: Type.Union([Type.String(), Type.Null()], {
-    description: "null of an event that was set aside and is applied",
+    description: "null of an event that was parked and is applied",
   }),
   eventId: Type.Union([Type.String(), Type.Null()], {
     description: "null where the event had no readable one, or its shipment no longer has it",
@@ -55,7 +55,7 @@ const EventView = Type.Object({
   ]),
   reasons: Type.Array(Type.String(), {
     description:
-      "UNKNOWN_TRACKING: not_tracked, ambiguous, mismatch, or released (set aside and applied later); INVALID: fault code and member",
+      "UNKNOWN_TRACKING: not_tracked, ambiguous, mismatch, or released (parked and applied later); INVALID: fault code and member",
   }),
   shipmentIds: Type.Array(Type.Integer(), { description: "that have the event; at most 100" }),
 });
@@ -184,7 +184,7 @@ async function findAccepted(
   }
 }
 
-/** What was set aside has no message: it was answered UNKNOWN_TRACKING, and is applied. */
+/** What was parked has no message: it was answered UNKNOWN_TRACKING, and is applied. */
 function acceptedView(row: AcceptedEvent, eventId: string | null): EventView {
   const { messageId, messageIndex, receivedAtMs, shipmentIds } = row;
   const common = {

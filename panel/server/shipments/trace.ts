@@ -103,10 +103,12 @@ export const Trace = Type.Object({
       occurredAt: Type.String({ description: "UTC" }),
       receivedAt: Type.String({ description: "UTC, our clock" }),
       messageId: Type.Union([Type.String(), Type.Null()], {
-        description: "of the message that brought it; null if it was set aside",
+        description: "of the message that brought it; null if it was parked",
       }),
       place: Type.Integer({ description: "position in its message" }),
-      setAside: Type.Boolean({ description: "released from the set-aside store, kept minimal" }),
+      setAside: Type.Boolean({
+        description: "released from the store of parked events, kept minimal",
+      }),
       mapping: Type.Union([
         Type.Object({
           status: Type.String(),
@@ -156,7 +158,7 @@ export function traceRoute(deps: PanelDeps) {
         receivedAt: isoOf(fact.receivedAtMs),
         messageId: fact.messageId ?? null,
         place: fact.messageIndex,
-        setAside: fact.setAside ?? false,
+        setAside: fact.parked ?? false,
         mapping: fact.mapping,
         change,
         decisions: (byFact.get(fact.key) ?? []).map(tell),

@@ -189,7 +189,7 @@ export const en = {
     balanced: "Balanced",
     unbalanced: "Events are on their way",
     ledgerText:
-      "Every event is accounted for: what came in equals what was applied, set aside or refused.",
+      "Every event is accounted for: what came in equals what was applied, parked or refused.",
     ledgerReceived: "Received = accepted + duplicate + unknown + invalid",
     ledgerApplied: "Routed = applied + waiting",
     ledgerWebhooks: "Sent = delivered + failed + pending",
@@ -500,7 +500,7 @@ export const en = {
     title: "Dead letters",
     lead: "Entries that our own code could not process. Nothing is lost: each waits here until it is redriven or discarded.",
     one: "Dead letter",
-    parkedAt: "Parked",
+    parkedAt: "Kept since",
     group: "Consumer",
     log: "Log",
     reason: "Reason",

@@ -492,7 +492,7 @@ export const it: Messages = {
     title: "Dead letter",
     lead: "Voci che il nostro codice non ha potuto elaborare. Nulla va perso: ognuna attende qui di essere ripresa o scartata.",
     one: "Dead letter",
-    parkedAt: "Parcheggiata",
+    parkedAt: "Conservata dal",
     group: "Consumatore",
     log: "Log",
     reason: "Motivo",

@@ -91,7 +91,7 @@ async function addJobs({ redis, live }: TestRuntime): Promise<void> {
   }
 }
 
-/** As a consumer parks it. */
+/** As a consumer leaves it. */
 async function addDeadLetter({ redis }: TestRuntime): Promise<void> {
   const [log = ""] = CHANGE_LOGS;
   await redis.xAdd(deadLetterKey(log), "*", {

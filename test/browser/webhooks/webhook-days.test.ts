@@ -59,7 +59,7 @@ beforeAll(async () => {
   owner = await makeAccount(runtime, "company", "owner", { companyCode: "acme" });
   shipmentIds = [];
   for (const parcel of PARCELS) shipmentIds.push(await addShipment(runtime, parcel));
-  // An entry that no version of ours has written: its consumer parks it after some tries.
+  // An entry that no version of ours has written: it becomes a dead letter after some tries.
   await runtime.redis.xAdd(EVENT_LOGS[0] ?? "", "*", { e: "no event" });
   announce(runtime.redis, "event");
   browser = await openBrowser();
@@ -395,14 +395,14 @@ describe("a merchant", () => {
 
 describe("an operator", () => {
   /**
-   * A letter that is parked again has a new id, which its button names; the old row stays until the list is fetched again.
+   * A letter that is kept again has a new id, which its button names; the old row stays until the list is fetched again.
    * @returns the name of the new button
    */
   function parkedAgain(details: Locator, nameBefore: string | null): Promise<string> {
     return eventually(async () => {
       const name = await details.getAttribute("aria-label");
       return name !== nameBefore && name;
-    }, "it is parked again");
+    }, "it is kept again");
   }
 
   test("is alarmed of what is stuck, reads it, drives it again, and discards it with a reason that the audit log keeps", async () => {
@@ -434,7 +434,7 @@ describe("an operator", () => {
     const all = page.getByRole("dialog", { name: "Redrive all" });
     expect(await accessFaults(page)).toEqual([]);
     await all.getByRole("button", { name: "Redrive all" }).click();
-    // One that is parked again before they are counted remains.
+    // One that is kept again before they are counted remains.
     await page.getByText(/^1 redriven, [01] remaining$/).waitFor();
     await parkedAgain(details, nameOfSecond);
     await details.click();

@@ -249,7 +249,7 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
         `SELECT ${columns} FROM ${table} FINAL WHERE shipment_id = ${shipmentId} ORDER BY ALL`,
       );
 
-    test("an event that was set aside is one row once its shipment is there, in full when it comes again first", async () => {
+    test("an event that was parked is one row once its shipment is there, in full when it comes again first", async () => {
       const early = (trackingNumber: string) =>
         event({
           trackingNumber,

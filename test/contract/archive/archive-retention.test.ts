@@ -331,7 +331,7 @@ describe("while shipments are being removed", () => {
     expect(await found()).toEqual([]);
   });
 
-  test("one that comes back gets the events that were set aside while it had no references", async () => {
+  test("one that comes back gets the events that were parked while it had no references", async () => {
     const { redis, live, log, config } = runtime;
     const tracking = { redis, live, eventsPerDay: config.eventsPerDay, onConflict: () => {} };
     const handler = referencesHandler(tracking);

@@ -1,4 +1,4 @@
-/** What ingest remembers and for how long: eventIds over generations, set-aside events within bounds (document 2, Limits). */
+/** What ingest remembers and for how long: eventIds over generations, parked events within bounds (document 2, Limits). */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { advanceClock } from "#core/configuration/store/live.ts";
 import { minimalEvent } from "#core/events/rules/fact.ts";
@@ -50,7 +50,7 @@ afterAll(async () => {
   await runtime.end();
 });
 
-describe("set-aside events", () => {
+describe("parked events", () => {
   let counter = 0;
   const T0 = Date.parse("2026-11-20T10:00:00Z");
 

@@ -219,7 +219,7 @@ describe("an externalId without a tracking number", () => {
     return rest;
   }
 
-  test("of two shipments is UNKNOWN_TRACKING and is not set aside", async () => {
+  test("of two shipments is UNKNOWN_TRACKING and is not parked", async () => {
     const order = newNumber();
     const early = byOrder(order);
     const ids = [
@@ -433,7 +433,7 @@ describe("round trips", () => {
   });
 });
 
-describe("references that go on changing while an event is set aside", () => {
+describe("references that go on changing while an event is parked", () => {
   /** Classifies a mismatched event; after each of the first `changes` looks at its reference another shipment is registered. */
   async function classifyWhileChanging(changes: number) {
     const number = newNumber();
@@ -473,7 +473,7 @@ describe("references that go on changing while an event is set aside", () => {
       messageId: "m",
       onUnmatched: () => {},
       onAmbiguous: () => {},
-      onNotSetAside: () => {},
+      onNotParked: () => {},
     };
     const prepared = await prepare(deps, courier, { events: [one], check: () => [] });
     const outcome = classify(deps, courier, prepared, nowMs).then(
@@ -572,7 +572,7 @@ describe("a tracking number change", () => {
     }
   });
 
-  test("that was claimed and, because of a crash, not registered is registered from the log, with what was set aside under it", async () => {
+  test("that was claimed and, because of a crash, not registered is registered from the log, with what was parked under it", async () => {
     const [number, announced] = [newNumber(), newNumber()];
     const id = await add(number);
     await send(event({ trackingNumber: number }));

@@ -188,7 +188,7 @@ describe("an event", () => {
     expect(narrowed.items.map(({ outcome }) => outcome)).toEqual(["DUPLICATE"]);
   });
 
-  test("that was set aside tells when it is released", async () => {
+  test("that was parked tells when it is released", async () => {
     const one = event({ trackingNumber: "FIND-RELEASED", occurredAt: "2026-11-10T08:00:00Z" });
     await send([one]);
     const id = await addShipment(product.runtime, "FIND-RELEASED");

@@ -105,7 +105,7 @@ describe("an event", () => {
     expect(await send(event({ trackingNumber: next.typed[4] ?? "" }))).toEqual(["ACCEPTED"]);
   });
 
-  test("that was set aside under a typed number is applied with the first event of the shipment", async () => {
+  test("that was parked under a typed number is applied with the first event of the shipment", async () => {
     const { number, typed } = newNumber();
     const aside = typed.map((trackingNumber) => event({ trackingNumber }));
     expect(await send(...aside)).toEqual(aside.map(() => "UNKNOWN_TRACKING"));
@@ -292,7 +292,7 @@ describe("a store in which 0.1.0 wrote numbers as they were given", () => {
     expect((await eventsOf(id))[0]).toHaveLength(2);
   });
 
-  test("what it set aside under a number as it was given is applied when the shipment comes", async () => {
+  test("what it parked under a number as it was given is applied when the shipment comes", async () => {
     const { small } = newNumber();
     const { redis } = tracking.runtime;
     const aside = event({ trackingNumber: small });

@@ -60,8 +60,8 @@ afterAll(async () => {
   await runtime.end();
 });
 
-/** A dead letter as a consumer parks it. */
-async function parked(entryId: string, logKey = log): Promise<void> {
+/** A dead letter as a consumer leaves it. */
+async function deadLetter(entryId: string, logKey = log): Promise<void> {
   await runtime.redis.xAdd(deadLetterKey(logKey), "*", {
     log: logKey,
     group: "webhooks",
@@ -81,7 +81,7 @@ const redriveAll = () => panel.call("POST", "/panel/api/dead-letters/redrive");
 const redrive = (id: string) => panel.call("POST", `/panel/api/dead-letters/${id}/redrive`);
 
 test("a letter is driven again for its own group, once, and no other group sees it", async () => {
-  await parked("7-1");
+  await deadLetter("7-1");
   const [letter] = (await letters()).items;
   expect(letter).toMatchObject({ group: "webhooks", entryId: "7-1", reason: "out of order", log });
   expect(letter.fields).toEqual({ s: "1", change: "{}" });
@@ -98,14 +98,14 @@ test("a letter is driven again for its own group, once, and no other group sees 
   expect((await letters()).items).toEqual([]);
 });
 
-test("one that fails again is parked again with the new reason", async () => {
+test("one that fails again is a dead letter again with the new reason", async () => {
   failing.add("8-1");
-  await parked("8-1");
+  await deadLetter("8-1");
   const [first] = (await letters()).items;
   await redrive(first.id);
   const again = await eventually(
     async () => (await letters()).items.find((one: { id: string }) => one.id !== first.id),
-    "it is parked again",
+    "it is one again",
   );
   expect(again).toMatchObject({ entryId: "8-1", reason: "out of order", fields: first.fields });
   failing.clear();
@@ -115,7 +115,7 @@ test("one that fails again is parked again with the new reason", async () => {
 
 test("pages follow each other over all logs, the newest first, without gap or repetition", async () => {
   const logs = [CHANGE_LOGS[0] ?? "", log, CHANGE_LOGS[11] ?? ""];
-  for (let n = 0; n < 25; n += 1) await parked(`9-${n}`, logs[n % 3]);
+  for (let n = 0; n < 25; n += 1) await deadLetter(`9-${n}`, logs[n % 3]);
   const found: string[] = [];
   let query = "?limit=4";
   for (;;) {
@@ -132,7 +132,7 @@ test("pages follow each other over all logs, the newest first, without gap or re
 });
 
 test("all are redriven with one call, those of every log and none twice", async () => {
-  for (let n = 0; n < 250; n += 1) await parked(`10-${n}`, CHANGE_LOGS[n % CHANGE_LOGS.length]);
+  for (let n = 0; n < 250; n += 1) await deadLetter(`10-${n}`, CHANGE_LOGS[n % CHANGE_LOGS.length]);
   const all = (await letters("?limit=1000")).items.map(
     ({ entryId }: { entryId: string }) => entryId,
   );
@@ -147,7 +147,7 @@ test("all are redriven with one call, those of every log and none twice", async 
 test("one that cannot be driven again holds up neither the call nor the others", async () => {
   const { redis } = runtime;
   const id = await redis.xAdd(deadLetterKey(log), "*", { log, group: "webhooks", entry: "{}" });
-  await parked("12-1");
+  await deadLetter("12-1");
   expect((await redriveAll()).body).toEqual({ redriven: 1, remaining: 1 });
   await eventually(() => seen.webhooks.includes("12-1"), "its group has the other one");
   await redis.xDel(deadLetterKey(log), String(id));
@@ -155,7 +155,7 @@ test("one that cannot be driven again holds up neither the call nor the others",
 
 test("a call drives as many as its limit again, and tells how many remain", async () => {
   const { redis, live } = runtime;
-  for (let n = 0; n < 7; n += 1) await parked(`11-${n}`);
+  for (let n = 0; n < 7; n += 1) await deadLetter(`11-${n}`);
   const outcomes = [
     await redriveAllDeadLetters(redis, live.now(), 6),
     await redriveAllDeadLetters(redis, live.now(), 6),
@@ -167,8 +167,8 @@ test("a call drives as many as its limit again, and tells how many remain", asyn
 });
 
 test("a letter that cannot be driven again stays, and holds up neither the call nor the others", async () => {
-  await parked("not an id");
-  for (let n = 0; n < 3; n += 1) await parked(`12-${n}`);
+  await deadLetter("not an id");
+  for (let n = 0; n < 3; n += 1) await deadLetter(`12-${n}`);
   expect((await redriveAll()).body).toEqual({ redriven: 3, remaining: 1 });
   await runtime.redis.del(deadLetterKey(log));
 });
@@ -188,7 +188,7 @@ describe("a log with as many dead letters as it keeps", () => {
     return settled.map(({ isKept }) => isKept);
   }
 
-  test("parks the last that fits, keeps the next one in retry, and parks it once there is room", async () => {
+  test("keeps the last that fits, leaves the next one in retry, and keeps it once there is capacity", async () => {
     const { redis } = runtime;
     for (let n = 1; n < LIMIT; n += 1) expect(await failLast(`12-${n}`)).toEqual([false]);
     expect(await failLast(`12-${LIMIT}`)).toEqual([false]);

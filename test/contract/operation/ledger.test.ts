@@ -95,7 +95,7 @@ test("applied x endpoints = delivered + not sent, with reason, + pending + faile
   expect(applied * ENDPOINTS).toBe(delivered + reasons + pending + failed);
 });
 
-test("what was set aside and applied later is counted apart", async () => {
+test("what was parked and applied later is counted apart", async () => {
   await push(url, [event({ trackingNumber: "LATER", occurredAt: "2026-11-10T08:00:00Z" })]);
   await addShipment(runtime, "LATER");
   const before = await atRest();
@@ -105,7 +105,7 @@ test("what was set aside and applied later is counted apart", async () => {
   expect(balance.difference).toEqual(AT_REST);
 });
 
-test("an event that is accepted in full after its set-aside copy was applied takes its place", async () => {
+test("an event that is accepted in full after its parked copy was applied takes its place", async () => {
   const full = event({ trackingNumber: "RACED", delivery: { signedBy: "Mario Rossi" } });
   await push(url, [full]);
   const id = await addShipment(runtime, "RACED");

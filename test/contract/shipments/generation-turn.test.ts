@@ -70,7 +70,7 @@ describe("an eventId that was claimed in the next generation is known to a proce
     });
   }
 
-  test("also one that was set aside and is only remembered", async () => {
+  test("also one that was parked and is only remembered", async () => {
     const turn = nextTurn();
     const id = newId();
     await rememberEvents(ahead, await layoutAt(ahead, turn), [seenBucket(COURIER, id)]);

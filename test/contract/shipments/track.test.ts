@@ -1,4 +1,4 @@
-/** From accepted events to shipment state: mapping, set-aside release, aliases, order, repetition, dead letters. */
+/** From accepted events to shipment state: mapping, parked release, aliases, order, repetition, dead letters. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { advanceClock } from "#core/configuration/store/live.ts";
 import { type Consumer, startConsumer } from "#core/platform/log/consumer.ts";
@@ -95,7 +95,7 @@ describe("state", () => {
     expect(history.map(({ event }) => event.occurredAt)).toContain("2099-01-01T00:00:00Z");
   });
 
-  test("of a shipment whose set-aside event was ahead of its time follows what was received after that", async () => {
+  test("of a shipment whose parked event was ahead of its time follows what was received after that", async () => {
     const inMs = (ms: number) => new Date(runtime.live.now() + ms).toISOString();
     const of = (code: string, occurredAt: string) =>
       event({ trackingNumber: "EARLY", status: status(code), occurredAt });
@@ -244,7 +244,7 @@ describe("set-aside (document 2, Unknown-tracking set-aside)", () => {
 });
 
 describe("trouble", () => {
-  test("an entry of an unknown shipment is parked as a dead letter after 5 tries, the others go on", async () => {
+  test("an entry of an unknown shipment becomes a dead letter after 5 tries, the others go on", async () => {
     const log = EVENT_LOGS[3] ?? "";
     const poison = [999_999_999, "GLS_ITA", "key", 1, 0, event()];
     await runtime.redis.xAdd(log, "*", { e: JSON.stringify(poison) });
@@ -255,7 +255,7 @@ describe("trouble", () => {
     const letters = await eventually(async () => {
       const found = await runtime.redis.xRange(deadLetterKey(log), "-", "+");
       return found?.length === 2 ? found : null;
-    }, "both are parked");
+    }, "both are dead letters");
     expect(letters.map(({ message }) => message["reason"]).join(" ")).toContain("no shipment");
     expect((await readLedger(runtime.redis)).applied).toBeGreaterThan(0);
   }, 300_000);

@@ -28,7 +28,7 @@ function factOf(members: Partial<Fact> = {}, event: Partial<CourierEvent> = {}):
   return { ...arrival, mapping, event: { ...BARE, trackingNumber: "T", ...event }, ...members };
 }
 
-describe("what is set aside of an event", () => {
+describe("what is kept of a parked event", () => {
   test("is its references, status, time and place, and the number that it announces", () => {
     const references = { trackingNumber: "T", externalId: "O", senderAccount: "A" };
     const location = { name: "Milano", postalCode: "20100" };

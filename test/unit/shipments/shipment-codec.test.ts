@@ -92,15 +92,15 @@ const fact: fc.Arbitrary<Fact> = fc
         terminal: fc.boolean(),
       }),
     ),
-    setAside: fc.boolean(),
+    parked: fc.boolean(),
     ownKey: fc.boolean(),
     ownTime: fc.boolean(),
   })
-  .map(({ setAside, ownKey, ownTime, ...rest }) => ({
+  .map(({ parked, ownKey, ownTime, ...rest }) => ({
     ...rest,
     key: ownKey ? seenBucket("GLS_ITA", rest.event.eventId).factKey : `key ${rest.event.eventId}`,
     occurredAtMs: ownTime ? instantOf(rest.event.occurredAt) : 7,
-    ...(setAside && { setAside: true as const }),
+    ...(parked && { parked: true as const }),
   }));
 
 const facts = fc.array(fact, { maxLength: 6 });

@@ -8,7 +8,7 @@
  * | decided = sent + not sent, by reason                  | `decide.lua`                                  |
  * | sent = delivered + failed + pending                   | `finish.lua`, `drain.lua`, `replay.lua`; queues |
  *
- * `routed` counts an accepted event once for each shipment that it goes to. What was set aside and applied later is
+ * `routed` counts an accepted event once for each shipment that it goes to. What was parked and applied later is
  * `released`, also once for each shipment: it was answered UNKNOWN_TRACKING and is no part of accepted.
  * `difference` tells what does not add up: zero at rest. The parts are not read at one instant, so what the counters moved while
  * they were read is allowed for: under load a small difference shows only in a quieter moment.
@@ -52,7 +52,7 @@ export interface Ledger extends Outcomes {
   readonly applied: number;
   /** Dead letters among routed events that an operator has discarded. */
   readonly discarded: number;
-  /** Set-aside events that are part of their shipment. */
+  /** Parked events that are part of their shipment. */
   readonly released: number;
   /** Webhook decisions to send, and others by reason. */
   readonly sent: number;

@@ -1,5 +1,5 @@
 /**
- * Document 2, "Unknown-tracking set-aside"; design, "Release of set-aside events": an event that was set aside belongs to a
+ * Document 2, "Unknown-tracking set-aside"; design, "Release of set-aside events": an event that was parked belongs to a
  * shipment only by its own references, judged by the same rule as a fresh one.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
@@ -24,10 +24,10 @@ import {
   trackingReference,
 } from "#core/platform/redis/keys.ts";
 import { readHistory, readHotShipments, readShipments } from "#core/shipments/store/shipments.ts";
+import { startParkedExpiry } from "#processors/track/parked-expiry.ts";
 import { referencesHandler } from "#processors/track/references.ts";
 import { CHAIN_LIMIT, RELEASED_AT_ONCE } from "#processors/track/release.ts";
-import { startSetAsideExpiry } from "#processors/track/set-aside-expiry.ts";
-import { releaseSetAside, trackHandler } from "#processors/track/track.ts";
+import { releaseParked, trackHandler } from "#processors/track/track.ts";
 import { event, push } from "#test/support/clients/courier.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { openTestPanel, type TestPanel } from "#test/support/product/panel.ts";
@@ -73,7 +73,7 @@ async function isParked({ eventId }: CourierEvent): Promise<boolean> {
   return JSON.stringify(hashes).includes(eventId);
 }
 
-describe("an event that was set aside is released", () => {
+describe("an event that was parked is released", () => {
   test("to every shipment that has its number, with the first event of each, also across companies", async () => {
     const number = newNumber();
     const parked = numbered(number);
@@ -195,7 +195,7 @@ describe("an event that was set aside is released", () => {
     expect(await send(event({ trackingNumber: number }))).toEqual(["ACCEPTED"]);
   });
 
-  test("together with what was set aside under a number that it announces, however often it changed", async () => {
+  test("together with what was parked under a number that it announces, however often it changed", async () => {
     const [first, second, third] = [newNumber(), newNumber(), newNumber()];
     const change = (from: string, to: string) =>
       numbered(from, { trackingNumberChange: { newTrackingNumber: to, reason: "relabelled" } });
@@ -252,7 +252,7 @@ describe("an event that was set aside is released", () => {
   });
 });
 
-describe("many set-aside events", () => {
+describe("many parked events", () => {
   for (const length of [CHAIN_LIMIT, CHAIN_LIMIT + 1]) {
     test(`of ${length} numbers, each announced by the one before, the first ${CHAIN_LIMIT} are released`, async () => {
       const numbers = Array.from({ length }, newNumber);
@@ -408,7 +408,7 @@ describe("design, Our own downtime is nobody's fault: the 7 days of a set-aside 
     expect(await accept(second)).toEqual(["ACCEPTED"]);
     const references = startReferences();
     await eventually(() => isCaughtUp("references"), "what was created can be found");
-    const expiry = startSetAsideExpiry({ redis, live, log });
+    const expiry = startParkedExpiry({ redis, live, log });
     await expiry.stop();
     expect([await isParked(kept), await isParked(over)]).toEqual([true, true]);
     await advanceClock(redis, 30 * DAY_S);
@@ -420,7 +420,7 @@ describe("design, Our own downtime is nobody's fault: the 7 days of a set-aside 
     await references.stop();
   });
 
-  test("a number counts from the event that announced it, and those that were set aside under it with it", async () => {
+  test("a number counts from the event that announced it, and those that were parked under it with it", async () => {
     const [number, next] = [newNumber(), newNumber()];
     const parked = numbered(next);
     await send(parked);
@@ -457,7 +457,7 @@ describe("design, Our own downtime is nobody's fault: the 7 days of a set-aside 
     if (registered) await redis.set(byItsOrder.key, registered);
     await advanceClock(redis, 20 * DAY_S);
     const { live, config } = runtime;
-    await releaseSetAside({ redis, live, eventsPerDay: config.eventsPerDay }, [id]);
+    await releaseParked({ redis, live, eventsPerDay: config.eventsPerDay }, [id]);
     expect(await held(id)).toEqual(idsOf(parked, own));
   });
 });
@@ -473,7 +473,7 @@ describe("after 7 days", () => {
     await advanceClock(redis, 86_400 + 120);
     const references = startReferences();
     await eventually(() => isCaughtUp("references"), "what was created can be found");
-    const expiry = startSetAsideExpiry({ redis, live, log });
+    const expiry = startParkedExpiry({ redis, live, log });
     await eventually(async () => !(await isParked(left)), "the event is deleted");
     await Promise.all([expiry.stop(), references.stop()]);
     expect(await isParked(renewed)).toBe(true);

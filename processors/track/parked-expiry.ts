@@ -1,5 +1,5 @@
 /**
- * Deletes set-aside events whose 7 days are over: nothing is kept then (document 2, "States and transitions"). One whose
+ * Deletes parked events whose 7 days are over: nothing is kept then (document 2, "States and transitions"). One whose
  * shipment's first event was accepted in time is still released to it, so nothing is deleted before what was accepted until
  * then has been processed: while no processors are running, or while they are behind, these 7 days stand still.
  */
@@ -32,10 +32,10 @@ interface Moment {
   readonly realMs: number;
 }
 
-export function startSetAsideExpiry(deps: ExpiryDeps): Ticking {
+export function startParkedExpiry(deps: ExpiryDeps): Ticking {
   const { redis, live, log } = deps;
   let awaited: Moment | null = null;
-  return startTickingThroughOutages(log, "set-aside-expiry", EVERY_MS, async () => {
+  return startTickingThroughOutages(log, "parked-expiry", EVERY_MS, async () => {
     await live.refresh();
     // Under load something is always on its way: a moment that has not been reached yet is looked at again with the next tick.
     if (awaited !== null && (await isProcessed(redis, awaited))) {
