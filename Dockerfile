@@ -9,8 +9,6 @@ COPY . .
 # What was built, for /healthz: docker build --build-arg COMMIT=$(git rev-parse HEAD)
 ARG COMMIT=""
 RUN node_modules/.bin/bun tools/image/main.ts /image "$COMMIT"
-# The documentation site, which the panel serves at /docs.
-RUN node_modules/.bin/bun tools/docs/main.ts /image/docs-built
 
 FROM debian:bookworm-slim
 ARG COMMIT=""

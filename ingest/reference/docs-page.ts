@@ -1,8 +1,9 @@
-/** The reference page: one static HTML document without scripts and without requests to anybody. */
+/** The reference page: one static HTML document without requests to anybody, whose tables can be searched. */
 import { CourierEvent, Envelope } from "#core/events/rules/event.ts";
 import { NUMBER_REUSE_MS } from "#core/events/rules/match-reference.ts";
 import { errorsOf } from "#core/platform/errors/error-catalogue.ts";
-import { escapeHtml, type Row, referencePage, table } from "#core/platform/http/reference-page.ts";
+import { type Html, html } from "#core/platform/http/html.ts";
+import { type Row, referencePage, table } from "#core/platform/http/reference-page.ts";
 import { FAULT_CODES } from "#core/platform/schema/fault.ts";
 import { EXAMPLE_ANSWER, EXAMPLE_MESSAGE } from "#ingest/reference/example.ts";
 import { fieldRows } from "#ingest/reference/field-rows.ts";
@@ -11,7 +12,7 @@ import { LIMITS } from "#ingest/reference/limits.ts";
 export function docsPage(): string {
   return referencePage(
     "Courier Event Ingestion API",
-    `<p>Push tracking events as they happen. <a href="/v1/guide">Guide to a first integration</a>,
+    html`<p>Push tracking events as they happen. <a href="/v1/guide">Guide to a first integration</a>,
 <a href="/v1/openapi.json">OpenAPI description</a>, <a href="/v1/calls">calls to search and to try</a>, <a href="#doctor">doctor</a>,
 whole senders with nothing to install: <a href="/v1/examples/courier.ts">TypeScript</a>, <a href="/v1/examples/courier.py">Python</a></p>
 ${ENDPOINTS}
@@ -41,13 +42,14 @@ ${table(["Status", "Code", "Meaning", "What to do"], problemRows())}
 ${table(["What", "Limit", "At the limit"], rows(LIMITS.map(({ what, limit, then }) => [what, limit, then])))}
 ${SIGNATURE}
 ${DOCTOR}`,
+    { isSearchable: true },
   );
 }
 
 const REUSE_DAYS = NUMBER_REUSE_MS / 86_400_000;
 const rows = (cells: ReadonlyArray<readonly string[]>): Row[] =>
   cells.map((row) => ({ cells: row }));
-const json = (value: unknown) => escapeHtml(JSON.stringify(value, null, 2));
+const json = (value: unknown) => JSON.stringify(value, null, 2);
 
 const OUTCOMES = [
   ["ACCEPTED", "stored and being processed; on validate: would have been accepted"],
@@ -59,7 +61,7 @@ const OUTCOMES = [
   ["INVALID", "against the schema; correct it and resend it with the same eventId"],
 ];
 
-const ENDPOINTS = `<h2 id="endpoints">Endpoints</h2>
+const ENDPOINTS = html`<h2 id="endpoints">Endpoints</h2>
 ${table(
   ["Call", "Does"],
   rows([
@@ -75,7 +77,7 @@ ${table(
 Retry on 429, 5xx, connection failures and timeouts, with exponential backoff and jitter; the same message may be sent
 again at any time.</p>`;
 
-const JSON_RULES = `<h2 id="json">JSON</h2>
+const JSON_RULES = html`<h2 id="json">JSON</h2>
 ${table(
   ["What", "Then"],
   rows([
@@ -96,7 +98,7 @@ ${table(
   ]),
 )}`;
 
-const MATCHING = `<h2 id="matching">Which parcel an event means</h2>
+const MATCHING = html`<h2 id="matching">Which parcel an event means</h2>
 ${table(
   ["References", "The event goes to"],
   rows([
@@ -123,7 +125,7 @@ ${table(
 deliveredTo, signedBy, podUrl, pickupPoint and recipientActionUrl reach no shipment if the event goes to several companies.
 A trackingNumberChange counts from the next event on; that of a DUPLICATE does not count.</p>`;
 
-const SIGNATURE = `<h2 id="signature">Signature</h2>
+const SIGNATURE = html`<h2 id="signature">Signature</h2>
 <p>X-Service-Signature: t=&lt;unix_seconds&gt;,v1=&lt;hex&gt;, where v1 is the HMAC-SHA256 of
 &lt;t&gt;.&lt;body as transmitted&gt; keyed with the signing secret as issued. Compress first, then sign.</p>
 <pre>BODY=message.json T=$(date +%s)
@@ -133,7 +135,7 @@ curl -sS "$URL/v1/events/validate" -H "Authorization: Bearer $TOKEN" -H "X-Servi
 <p>Check your code with the <a href="/v1/vectors.json">test vectors</a> first: bodies in base64, secrets, and the headers
 that belong to them.</p>`;
 
-const DOCTOR = `<h2 id="doctor">Doctor</h2>
+const DOCTOR = html`<h2 id="doctor">Doctor</h2>
 <p><a href="/v1/doctor.mjs">One file</a> that needs Node.js 20 or Bun and nothing else. It checks address, token, clock and
 signature, stops at the first cause that makes everything else fail, sends some fifty edge messages to
 /v1/events/validate, which stores nothing, and judges messages of your own.</p>
@@ -147,7 +149,7 @@ function problemRows(): Row[] {
   }));
 }
 
-function fields(found: ReturnType<typeof fieldRows>): string {
+function fields(found: ReturnType<typeof fieldRows>): Html {
   return table(
     ["Field", "Required", "Rule"],
     rows(found.map(({ path, required, rule }) => [path, required ? "yes" : "", rule])),

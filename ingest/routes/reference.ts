@@ -1,6 +1,6 @@
 /** What couriers read: description, reference page, guide, signature vectors and the doctor. Made once. */
 import { publicRoutes } from "#core/platform/http/access.ts";
-import { PUBLIC_CACHE, pageResponse } from "#core/platform/http/reference-page.ts";
+import { PUBLIC_CACHE, pageResponse, searched } from "#core/platform/http/reference-page.ts";
 import { UNCOUNTED_HEADERS } from "#ingest/authenticate.ts";
 import { docsPage } from "#ingest/reference/docs-page.ts";
 import { doctorFile } from "#ingest/reference/doctor-file.ts";
@@ -18,7 +18,7 @@ export function referenceRoutes() {
         responseValue.headers.set(name, value);
       }
     })
-    .get("/v1/docs", () => pageResponse(page))
+    .get("/v1/docs", ({ request }) => pageResponse(searched(page, request)))
     .get("/v1/guide", () => fileResponse(guideText, "text/plain; charset=utf-8"))
     .get("/v1/vectors.json", () => fileResponse(vectors, "application/json"))
     .get("/v1/doctor.mjs", async () => {

@@ -214,13 +214,11 @@ describe("run as compose.yaml says", () => {
     expect((await inside("ingest", "bun", "cli/healthy/main.ts", "8099")).status).toBe(1);
   });
 
-  test("the panel serves the documentation that the image was built with, and the files that it leads to", async () => {
+  test("the panel serves the documents, and the files that they lead to", async () => {
     const page = await (await fetch(`${URLS.panel}/docs/operations`)).text();
     expect(page).toContain('id="containers"');
-    const [, script = ""] = /src="(\/docs\/assets\/[^"]+\.js)"/.exec(page) ?? [];
-    for (const path of [script, "/docs/source/deploy/prometheus/rules.yaml"]) {
-      expect([path, (await fetch(`${URLS.panel}${path}`)).status]).toEqual([path, 200]);
-    }
+    const file = await fetch(`${URLS.panel}/docs/source/deploy/prometheus/rules.yaml`);
+    expect(file.status).toBe(200);
   });
 
   test("a setup file is applied by the service `setup`, and a signed event becomes a signed webhook", async () => {

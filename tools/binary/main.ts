@@ -8,6 +8,7 @@ import { dirname, join } from "node:path";
 import { BESIDE_BINARY } from "#core/platform/process/own-files.ts";
 import { guarded, Refused } from "#core/runtime/runtime.ts";
 import { BUILT_DOCTOR, bundle } from "#ingest/reference/doctor-file.ts";
+import { guideFiles } from "#panel/server/pages/guides.ts";
 import { BUILT, buildWeb } from "#panel/server/pages/web-bundle.ts";
 import { builtManifest } from "#tools/image/built-manifest.ts";
 import { EMBEDDED, filesReadByPath } from "#tools/image/reached-files.ts";
@@ -40,9 +41,9 @@ await guarded(async () => {
 });
 
 async function putBeside(folder: string): Promise<void> {
-  for (const path of [...OWN_FILES, ...filesReadByPath()]) {
+  for (const path of [...OWN_FILES, ...guideFiles(), ...filesReadByPath()]) {
     await mkdir(dirname(join(folder, path)), { recursive: true });
-    await cp(path, join(folder, path), { recursive: true });
+    await cp(path, join(folder, path), { recursive: true, dereference: true });
   }
   await writeFile(join(folder, "package.json"), await builtManifest());
   await buildWeb(join(folder, BUILT));

@@ -5,6 +5,7 @@
 import { cp, mkdir, readdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { guarded, Refused } from "#core/runtime/runtime.ts";
+import { guideFiles } from "#panel/server/pages/guides.ts";
 import { BUILT, buildWeb } from "#panel/server/pages/web-bundle.ts";
 import { cycloneDx } from "#tools/sbom/cyclonedx.ts";
 import { builtManifest } from "./built-manifest.ts";
@@ -27,9 +28,9 @@ await guarded(async () => {
   }
   await writeFile(join(out, "package.json"), await builtManifest(commit));
   const ofWeb = sources.filter((path) => path.startsWith(`${WEB}/`));
-  for (const path of [...ofWeb, ...files]) {
+  for (const path of [...ofWeb, ...files, ...guideFiles()]) {
     await mkdir(dirname(join(out, path)), { recursive: true });
-    await cp(path, join(out, path));
+    await cp(path, join(out, path), { dereference: true });
   }
   await buildWeb(join(out, BUILT));
   const sbom = cycloneDx(await Bun.file("package-lock.json").json(), packages);

@@ -2,7 +2,7 @@
 
 import type { Language } from "#core/shipments/rules/shipment.ts";
 import type { ShipmentSummary } from "#core/shipments/rules/shipment-view.ts";
-import { escapeHtml, renderHtml, renderLine, renderText, type Values } from "./render-template.ts";
+import { renderHtml, renderLine, renderText, type Values } from "./render-template.ts";
 import { textOfHtml, tidied } from "./text-of-html.ts";
 import { WORDS } from "./words.ts";
 
@@ -67,13 +67,13 @@ export function composeStatus(
   const link =
     url === null
       ? ""
-      : `<p><a href="${escapeHtml(url)}">${escapeHtml(words.trackShipment)}</a></p>`;
+      : `<p><a href="${Bun.escapeHTML(url)}">${Bun.escapeHTML(words.trackShipment)}</a></p>`;
   const title = `${words.yourShipment} · ${merchant}`;
   const detail = statusDetailDescription === null ? "" : ` – ${statusDetailDescription}`;
   const html =
-    `<p>${escapeHtml(title)}</p>\n` +
-    `<h1>${escapeHtml(statusDescription + detail)}</h1>\n` +
-    `<p>${lines.map(escapeHtml).join("<br>\n")}</p>\n${link}`;
+    `<p>${Bun.escapeHTML(title)}</p>\n` +
+    `<h1>${Bun.escapeHTML(statusDescription + detail)}</h1>\n` +
+    `<p>${lines.map((line) => Bun.escapeHTML(line)).join("<br>\n")}</p>\n${link}`;
   return {
     subject: renderLine("{{merchant}}: {{status}}", { merchant, status: statusDescription }),
     html: page(html, language),

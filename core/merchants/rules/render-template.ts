@@ -4,17 +4,10 @@ export type Values = Readonly<Record<string, string | null | undefined>>;
 
 const PLACEHOLDER = /\{\{\s*([\w.]+)\s*\}\}/g;
 const LINK = / \(\{\{\s*([\w.]+)\s*\}\}\)/g;
-const ENTITIES: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-  "'": "&#39;",
-};
 
 /** A body in HTML. */
 export function renderHtml(template: string, values: Values): string {
-  return fill(template, values, escapeHtml);
+  return fill(template, values, Bun.escapeHTML);
 }
 
 /** A subject: one line of plain text. */
@@ -37,10 +30,6 @@ export function unknownPlaceholders(templates: readonly string[], values: Values
     [...text.matchAll(PLACEHOLDER)].map(([, name]) => name),
   );
   return [...new Set(named as string[])].filter((name) => !Object.hasOwn(values, name));
-}
-
-export function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => ENTITIES[character] ?? "");
 }
 
 /** Looked up as own members only: `{{constructor}}` is unknown. */

@@ -1,7 +1,8 @@
 /** The page that explains the error codes of an API, for people, and the same as JSON, for programs. */
 import { type ErrorApi, errorsOf } from "#core/platform/errors/error-catalogue.ts";
 import { publicRoutes } from "./access.ts";
-import { escapeHtml, PUBLIC_CACHE, pageResponse, referencePage, table } from "./reference-page.ts";
+import { type Html, html } from "./html.ts";
+import { linkList, PUBLIC_CACHE, pageResponse, referencePage, searched, table } from "./reference-page.ts";
 
 interface CodeList {
   readonly title: string;
@@ -61,17 +62,16 @@ export function errorRoutes(page: ErrorsPage) {
   });
   const headers = { "content-type": "application/json", ...PUBLIC_CACHE, ...page.headers };
   return publicRoutes(`errors ${path}`)
-    .get(path, () => pageResponse(text, page.headers))
+    .get(path, ({ request }) => pageResponse(searched(text, request), page.headers))
     .get(`${path}.json`, () => new Response(list, { headers }));
 }
 
 function htmlOf({ api, title, shapes, lists, links }: ErrorsPage, path: string): string {
-  const others = Object.entries({ "The same as JSON": `${path}.json`, ...links });
   return referencePage(
     title,
-    `<p>Codes are stable; messages may change.
-${others.map(([name, href]) => `<a href="${href}">${escapeHtml(name)}</a>`).join(", ")}</p>
-<p>${escapeHtml(shapes)}</p>
+    html`<p>Codes are stable; messages may change.
+${linkList({ "The same as JSON": `${path}.json`, ...links })}</p>
+<p>${shapes}</p>
 <h2 id="errors">Errors</h2>
 ${table(
   ["Code", "Status", "Meaning", "What to do"],
@@ -80,14 +80,15 @@ ${table(
     cells: [code, String(status), meaning, remedy],
   })),
 )}
-${lists.map(listHtml).join("\n")}`,
+${lists.map(listHtml)}`,
+    { isSearchable: true },
   );
 }
 
-function listHtml({ title, name, codes, prefix = "" }: CodeList): string {
+function listHtml({ title, name, codes, prefix = "" }: CodeList): Html {
   const rows = Object.entries(codes).map(([code, meaning]) => ({
     id: `${prefix}${code}`,
     cells: [code, meaning],
   }));
-  return `<h2 id="${name}">${escapeHtml(title)}</h2>\n${table(["Code", "Meaning"], rows)}`;
+  return html`<h2 id="${name}">${title}</h2>\n${table(["Code", "Meaning"], rows)}\n`;
 }

@@ -5,7 +5,8 @@
 import { readFileSync } from "node:fs";
 import { publicRoutes } from "#core/platform/http/access.ts";
 import { publicText } from "#core/platform/http/compression.ts";
-import { escapeHtml, PUBLIC_CACHE } from "#core/platform/http/reference-page.ts";
+import { html, htmlPage } from "#core/platform/http/html.ts";
+import { linkList, PUBLIC_CACHE } from "#core/platform/http/reference-page.ts";
 import { packageFile } from "#core/platform/process/own-files.ts";
 
 export interface Viewer {
@@ -76,36 +77,33 @@ function readOnce(path: string) {
 }
 
 function pageOf({ path, title, document, links, keys }: Viewer): string {
-  const others = Object.entries({ "OpenAPI description": document, ...links });
-  const anchors = others.map(([name, href]) => `<a href="${href}">${escapeHtml(name)}</a>`);
-  const exchange = keys ? ` data-token-path="${keys.tokenPath}" data-scheme="${keys.scheme}"` : "";
-  return `<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escapeHtml(title)}</title>
-<link rel="icon" href="data:,">
-<link rel="stylesheet" href="${path}/swagger-ui.css">
-<link rel="stylesheet" href="${path}/reference.css">
-<header>
-<h1>${escapeHtml(title)}</h1>
-<nav>${anchors.join(", ")}</nav>
-${keys ? KEY_FORM : ""}</header>
+  const exchange = keys
+    ? html` data-token-path="${keys.tokenPath}" data-scheme="${keys.scheme}"`
+    : null;
+  return htmlPage(
+    title,
+    html`<header>
+<h1>${title}</h1>
+<nav>${linkList({ "OpenAPI description": document, ...links })}</nav>
+${keys ? KEY_FORM : null}</header>
 <main id="reference" data-document="${document}"${exchange}></main>
 <script src="${path}/swagger-ui.js"></script>
-<script src="${path}/reference.js"></script>
-</html>
-`;
+<script src="${path}/reference.js"></script>`,
+    html`<link rel="stylesheet" href="${path}/swagger-ui.css">
+<link rel="stylesheet" href="${path}/reference.css">`,
+  );
 }
 
-const KEY_FORM = `<form id="keys">
+const KEY_FORM = html`<form id="keys">
 <label>API key <input name="apiKey" type="password" autocomplete="off" required></label>
 <button>Use it to try calls</button>
 <output name="outcome"></output>
 </form>
 `;
 
-const STYLE = `body { margin: 0; font: 15px/1.5 system-ui, sans-serif; }
+/** Swagger UI has no dark colours. */
+const STYLE = `:root { color-scheme: light; }
+body { margin: 0; font: 15px/1.5 system-ui, sans-serif; }
 header { display: flex; flex-wrap: wrap; gap: .4rem 1.5rem; align-items: baseline; padding: .6rem 20px; border-bottom: 1px solid #d5d9de; }
 header h1 { font-size: 1.1rem; margin: 0; }
 /* Of Swagger UI's own look. */

@@ -8,12 +8,12 @@ import { endSession } from "#core/accounts/store/sessions.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
 import { publicRoutes } from "#core/platform/http/access.ts";
 import { readBody } from "#core/platform/http/body/read-body.ts";
+import { html, htmlPage } from "#core/platform/http/html.ts";
 import { mayAnswer } from "#core/platform/openapi/operation.ts";
 import { ownFile } from "#core/platform/process/own-files.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import type { PanelDeps } from "#panel/server/caller.ts";
 import { jsonBody } from "#panel/server/http/checked-body.ts";
-import { html, pageResponse } from "#panel/server/http/html.ts";
 import { readJson } from "#panel/server/http/read-json.ts";
 import { cookieOf, sessionIdOf } from "./cookies.ts";
 import { admitLogin, logInByPassword, logInByToken, refuseOtherSites } from "./log-in.ts";
@@ -133,6 +133,10 @@ export function noContent(cookie: string): Response {
   return new Response(null, { status: 204, headers });
 }
 
+/** Nothing from anywhere else, no scripts, no frames. */
+const LOGIN_POLICY =
+  "default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+
 function loginPage(status: number, fault: string | null): Response {
   const body = html`<main>
 <h1>Waybill</h1>
@@ -145,5 +149,13 @@ ${fault === null ? null : html`<p class="fault" role="alert">${fault}</p>`}
 <button>Log in</button>
 </form>
 </main>`;
-  return pageResponse("Log in", body, { status });
+  const style = html`<link rel="stylesheet" href="/panel/style.css">`;
+  const headers = {
+    "content-type": "text/html; charset=utf-8",
+    "content-security-policy": LOGIN_POLICY,
+    "cache-control": "no-store",
+    "referrer-policy": "same-origin",
+    "x-content-type-options": "nosniff",
+  };
+  return new Response(htmlPage("Log in · Waybill", body, style), { status, headers });
 }

@@ -1,113 +1,138 @@
 /**
- * The pages of `docs/` for people in a browser, where alarms lead. They are for everybody: nothing in them is of this installation.
- * Where the site has been built (`bun run docs`, and in the image), its files are served; elsewhere the same addresses show the
- * same documents, rendered here, because a start from the sources must not wait for a generator.
+ * The documents of the repository for people in a browser, where alarms lead. They are for everybody: nothing in them is of this
+ * installation. A page is made when it is first asked for; none runs a script.
  */
-import { createHash } from "node:crypto";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { extname, join } from "node:path";
 import { Problem } from "#core/platform/errors/problem.ts";
 import { publicRoutes } from "#core/platform/http/access.ts";
+import { type Html, html, markdown } from "#core/platform/http/html.ts";
 import { PUBLIC_CACHE, pageResponse, referencePage } from "#core/platform/http/reference-page.ts";
 import { ownFile } from "#core/platform/process/own-files.ts";
+import { withChart } from "./document-charts.ts";
+import { found } from "./document-search.ts";
+import { type Guide, guideFiles, guides, linkOf, outlineOf, readGuide } from "./guides.ts";
 
-const FOLDER = ownFile("docs/");
-export const BUILT_SITE = "docs-built";
 const FIRST_PAGE = "index";
-const SCRIPT = /<script[^>]*>([\s\S]*?)<\/script>/g;
+/** Of files that are no pages. */
+const FILES = "source/";
+/** Levels of headings that a page's own menu has. */
+const OUTLINE_LEVELS = [2, 3];
 
-/** @param site the folder of the built site */
-export function documentRoutes(site = ownFile(BUILT_SITE)) {
-  const find = existsSync(join(site, `${FIRST_PAGE}.html`)) ? builtPages(site) : renderedPages();
-  const answer = (path: string) => {
-    const found = find(path);
-    if (found) return found;
-    throw new Problem(404, "NOT_FOUND", "There is no such path.");
+interface Page extends Guide, ReturnType<typeof outlineOf> {
+  readonly title: string;
+}
+
+export function documentRoutes() {
+  let pages: readonly Page[] | null = null;
+  const all = () => {
+    pages ??= guides().map(readPage);
+    return pages;
+  };
+  const made = new Map<string, string>();
+  const answer = (name: string): Response => {
+    if (name.startsWith(FILES)) return fileResponse(name.slice(FILES.length));
+    const page = all().find((one) => one.name === name);
+    if (!page) throw notFound();
+    const text = made.get(name) ?? documentPage(page, all());
+    made.set(name, text);
+    return pageResponse(text);
   };
   return publicRoutes("documents")
     .get("/docs", () => answer(FIRST_PAGE))
+    .get("/docs/search", ({ request }) => searchPage(request, all()))
     .get("/docs/*", ({ params }) => answer(params["*"] || FIRST_PAGE));
 }
 
-type Find = (path: string) => Response | null;
+const notFound = () => new Problem(404, "NOT_FOUND", "There is no such path.");
 
-/** Only what the folder held at the start has an address. */
-function builtPages(site: string): Find {
-  const files = readdirSync(site, { recursive: true, encoding: "utf8" }).filter(
-    (path) => extname(path) !== "",
-  );
-  const known = new Set(files);
-  return (path) => {
-    if (!known.has(path)) return known.has(`${path}.html`) ? page(`${path}.html`) : null;
-    return extname(path) === ".html" ? page(path) : file(path);
-  };
+/** Only what a page leads to has an address. */
+function fileResponse(path: string): Response {
+  files ??= new Set(guideFiles());
+  if (!files.has(path)) throw notFound();
+  const headers = { ...PUBLIC_CACHE, "x-content-type-options": "nosniff" };
+  return new Response(Bun.file(ownFile(path)), { headers });
+}
+let files: ReadonlySet<string> | null = null;
 
-  function page(path: string): Response {
-    return siteResponse(readFileSync(join(site, path), "utf8"));
+function readPage(guide: Guide): Page {
+  const outline = outlineOf(guide.source, readGuide(guide.source));
+  return { ...guide, ...outline, title: outline.sections[0]?.heading ?? guide.name };
+}
+
+function documentPage(page: Page, pages: readonly Page[]): string {
+  const text = readGuide(page.source).replace(/^# .*\n/, "");
+  const body = withAddresses(markdown(withChart(page.name, text)), page, pages);
+  return referencePage(page.title, body, { menu: menuOf(pages, page) });
+}
+
+/** Links lead to the addresses that pages and files have here; wide tables scroll by themselves. */
+function withAddresses({ markup }: Html, { source }: Page, pages: readonly Page[]): Html {
+  const rewriter = new HTMLRewriter();
+  for (const [selector, name] of [
+    ["a[href]", "href"],
+    ["img[src]", "src"],
+  ] as const) {
+    rewriter.on(selector, {
+      element: (element) => {
+        const text = element.getAttribute(name) ?? "";
+        const { path, anchor } = linkOf(source, text);
+        if (path === null || text.startsWith("#")) return;
+        const page = pages.find((one) => one.source === path);
+        const address = page ? addressOf(page) : `/docs/${FILES}${path}`;
+        element.setAttribute(name, anchor === null ? address : `${address}#${anchor}`);
+      },
+    });
   }
-
-  function file(path: string): Response {
-    const headers = { ...PUBLIC_CACHE, "x-content-type-options": "nosniff" };
-    return new Response(Bun.file(join(site, path)), { headers });
-  }
+  rewriter.on("table", {
+    element: (element) => {
+      element.before('<div class="wide">', { html: true });
+      element.after("</div>", { html: true });
+    },
+  });
+  return { markup: rewriter.transform(markup) };
 }
 
-/** The generator writes scripts into its pages, which are named by their hashes, and colours into their code. */
-function siteResponse(page: string): Response {
-  const scripts = [...page.matchAll(SCRIPT)].filter(([, text = ""]) => text !== "");
-  const hashes = scripts.map(
-    ([, text = ""]) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`,
-  );
-  const policy = [
-    "default-src 'none'",
-    ["script-src 'self'", ...hashes].join(" "),
-    "style-src 'self' 'unsafe-inline'",
-    "img-src 'self' data:",
-    "font-src 'self'",
-    "connect-src 'self'",
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-  ];
-  return pageResponse(page, {}, policy.join("; "));
+function addressOf({ name }: Guide): string {
+  return name === FIRST_PAGE ? "/docs" : `/docs/${name}`;
 }
 
-function renderedPages(): Find {
-  const files = readdirSync(FOLDER, { recursive: true, encoding: "utf8" }).filter((file) =>
-    file.endsWith(".md"),
+function menuOf(pages: readonly Page[], shown: Page | null, words = ""): Html {
+  const groups = [...Map.groupBy(pages, ({ group }) => group)].map(
+    ([group, members]) => html`<li>${group}<ul>
+${members.map((page) => menuEntry(page, page === shown))}</ul></li>
+`,
   );
-  const pages = new Map(
-    files.map((file) => {
-      const name = file.replace(/\.md$/, "");
-      const folder = /^.*\//.exec(name)?.[0] ?? "";
-      return [name, pageOf(readFileSync(FOLDER + file, "utf8"), folder)];
-    }),
-  );
-  return (name) => {
-    const page = pages.get(name);
-    return page === undefined ? null : pageResponse(page);
-  };
+  return html`<nav aria-label="Documents">
+<form action="/docs/search"><input name="q" type="search" value="${words}" aria-label="Search the documents" placeholder="Search"></form>
+<ul>
+${groups}</ul>
+</nav>`;
 }
 
-/**
- * @param folder of `docs/` with a slash behind it; empty = `docs/` itself
- * @returns HTML
- */
-function pageOf(markdown: string, folder: string): string {
-  const [, title = "", text = markdown] = /^# (.*)\n([\s\S]*)$/.exec(markdown) ?? [];
-  return referencePage(
-    title,
-    withinPanel(Bun.markdown.html(text, { headings: { ids: true } }), folder),
-  );
+function menuEntry(page: Page, isShown: boolean): Html {
+  const link = html`<a href="${addressOf(page)}"${isShown ? html` aria-current="page"` : null}>${page.title}</a>`;
+  if (!isShown) return html`<li>${link}</li>\n`;
+  const parts = page.sections
+    .filter(({ level }) => OUTLINE_LEVELS.includes(level))
+    .map(({ id, heading }) => html`<li><a href="#${id}">${heading}</a></li>\n`);
+  return html`<li>${link}<ul>\n${parts}</ul></li>\n`;
 }
 
-/** Links to other pages lead to them here; what stands outside of `docs/`, and images, are words only. */
-function withinPanel(html: string, folder: string): string {
-  return html
-    .replace(/<img [^>]*alt="([^"]*)"[^>]*>/g, "$1")
-    .replace(/href="([a-z0-9/-]+)\.md(#[^"]*)?"/g, `href="/docs/${folder}$1$2"`)
-    .replace('href="vectors/webhook-signature.json"', 'href="/webhooks/vector.json"')
-    .replace(/<a href="(?:\.\.\/|vectors\/)[^"]*">(.*?)<\/a>/g, "$1")
-    .replaceAll("<table>", '<div class="wide"><table>')
-    .replaceAll("</table>", "</table></div>");
+function searchPage({ url }: Request, pages: readonly Page[]): Response {
+  const words = new URL(url).searchParams.get("q") ?? "";
+  const results = found(words, pages).map(
+    ({
+      page,
+      section,
+      before,
+      match,
+      after,
+    }) => html`<p><a href="${addressOf(page)}#${section.id}">${page.title}: ${section.heading}</a><br>
+${before}<mark>${match}</mark>${after}</p>
+`,
+  );
+  const body =
+    results.length > 0
+      ? html`${results}`
+      : html`<p>No part of a document has all of these words.</p>`;
+  return pageResponse(referencePage("Search", body, { menu: menuOf(pages, null, words) }));
 }

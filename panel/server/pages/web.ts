@@ -6,9 +6,9 @@ import { randomBytes } from "node:crypto";
 import { Problem } from "#core/platform/errors/problem.ts";
 import { acceptsBrotli, acceptsGzip } from "#core/platform/http/accept-coding.ts";
 import { publicRoutes } from "#core/platform/http/access.ts";
+import { html, htmlPage } from "#core/platform/http/html.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { sessionIdOf } from "#panel/server/accounts/cookies.ts";
-import { html } from "#panel/server/http/html.ts";
 import { UNSHARED } from "#panel/server/http/unshared.ts";
 import { PAGE_PATHS, type PagePath, SHARED_QUALITY_PATH } from "#panel/web/paths.ts";
 import { type Coding, type WebBundle, webBundle } from "./web-bundle.ts";
@@ -92,25 +92,15 @@ function shellResponse(
   { status = 200, first = [] }: ShellOptions,
 ): Response {
   const nonce = randomBytes(16).toString("base64");
-  const page = html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>Waybill</title>
-<link rel="icon" href="data:,">
-${styles.map((style) => html`<link rel="stylesheet" href="/assets/${style}">`)}
+  const page = htmlPage(
+    "Waybill",
+    html`<div id="root"></div>
+<noscript>The control panel needs JavaScript.</noscript>`,
+    html`${styles.map((style) => html`<link rel="stylesheet" href="/assets/${style}">`)}
 ${first.map((path) => html`<link rel="preload" as="fetch" crossorigin href="${path}">`)}
-<script type="module" src="/assets/${script}" nonce="${nonce}"></script>
-</head>
-<body>
-<div id="root"></div>
-<noscript>The control panel needs JavaScript.</noscript>
-</body>
-</html>
-`;
-  return new Response(page.markup, {
+<script type="module" src="/assets/${script}" nonce="${nonce}"></script>`,
+  );
+  return new Response(page, {
     status,
     headers: {
       "content-type": "text/html; charset=utf-8",

@@ -7,13 +7,13 @@ import { readFileSync } from "node:fs";
 import type { Channel, Configuration } from "#core/configuration/store/configuration.ts";
 import { compareFacts, type Fact, orderOf } from "#core/events/rules/fact.ts";
 import { WORDS } from "#core/merchants/rules/words.ts";
+import { type Html, html } from "#core/platform/http/html.ts";
 import { ownFile } from "#core/platform/process/own-files.ts";
 import { instantOf } from "#core/platform/time/rome-time.ts";
 import type { Language } from "#core/shipments/rules/shipment.ts";
 import type { StoredShipment } from "#core/shipments/store/shipments.ts";
 import type { Status } from "#core/statuses/rules/status.ts";
 import { statusDetailText, statusText } from "#core/statuses/rules/status-text.ts";
-import { type Html, html } from "#panel/server/http/html.ts";
 
 const STYLE = readFileSync(ownFile("panel/server/shipments/tracking-page.css"), "utf8");
 const STYLE_HASH = createHash("sha256").update(STYLE).digest("base64");

@@ -1,6 +1,7 @@
 /** `GET /webhooks/docs`: the AsyncAPI document of the webhooks for people. It is made of the document, so that they agree. */
 
-import { escapeHtml, type Row, referencePage, table } from "#core/platform/http/reference-page.ts";
+import { type Html, html, markdown } from "#core/platform/http/html.ts";
+import { linkList, type Row, referencePage, table } from "#core/platform/http/reference-page.ts";
 import type { Json } from "#core/platform/schema/published-schema.ts";
 import { EXAMPLE_SECRET, SIGNATURE_SCHEME, webhookAsyncapi } from "./webhook-asyncapi.ts";
 
@@ -17,36 +18,35 @@ export function webhookReference(): string {
   const { info, components } = webhookAsyncapi();
   const messages = Object.values(components.messages);
   const [first] = messages;
-  const links = Object.entries(LINKS).map(([name, href]) => `<a href="${href}">${name}</a>`);
   return referencePage(
     info.title,
-    `<p>${links.join(", ")}</p>
-<p>${inline(info.description.replace(SIGNATURE_SCHEME, ""))}</p>
+    html`<p>${linkList(LINKS)}</p>
+${markdown(info.description.replace(SIGNATURE_SCHEME, ""))}
 <h2 id="signature">Signature</h2>
-<p>${inline(SIGNATURE_SCHEME)}</p>
+${markdown(SIGNATURE_SCHEME)}
 <p>The examples below are signed with the secret <code>${EXAMPLE_SECRET}</code>. Check your code with them, with the clock set to
 their <code>t</code>: the body is one line, exactly as it stands there.</p>
 <h2 id="events">Events</h2>
-${messages.map(eventHtml).join("\n")}
+${messages.map(eventHtml)}
 <h2 id="headers">Headers</h2>
-${first ? table(["Header", "Required", "Meaning", "Example"], headerRows(first.headers)) : ""}
+${first ? table(["Header", "Required", "Meaning", "Example"], headerRows(first.headers)) : null}
 <h2 id="payload">Payload</h2>
 <p>New members may appear at any time: ignore those that you do not know.</p>
 ${table(["Member", "Required", "Type", "Meaning"], memberRows(components.schemas.payload))}`,
-    true,
+    { isSearchable: true },
   );
 }
 
 type Message = ReturnType<typeof webhookAsyncapi>["components"]["messages"]["shipmentUpdated"];
 
-function eventHtml({ name, summary, examples }: Message): string {
+function eventHtml({ name, summary, examples }: Message): Html {
   const shown = examples.map(({ headers, payload }) => {
     const lines = Object.entries(headers).map(([header, value]) => `${header}: ${value}`);
     const request = ["POST /your/path HTTP/1.1", ...lines, "", JSON.stringify(payload)].join("\n");
-    return `<pre>${escapeHtml(request)}</pre>
-<details><summary>The same body, in lines</summary><pre>${escapeHtml(JSON.stringify(payload, null, 2))}</pre></details>`;
+    return html`<pre>${request}</pre>
+<details><summary>The same body, in lines</summary><pre>${JSON.stringify(payload, null, 2)}</pre></details>\n`;
   });
-  return `<h3 id="${name}"><code>${name}</code></h3>\n<p>${escapeHtml(summary)}.</p>\n${shown.join("\n")}`;
+  return html`<h3 id="${name}"><code>${name}</code></h3>\n<p>${summary}.</p>\n${shown}`;
 }
 
 function headerRows({ properties, required }: Message["headers"]): Row[] {
@@ -71,9 +71,4 @@ function typeText({ type, enum: values, const: value, pattern }: Json): string {
   if (Array.isArray(values)) return values.map((one) => one ?? "null").join(", ");
   const names = [type].flat().join(" or ");
   return pattern === undefined ? names : `${names}, ${pattern}`;
-}
-
-/** Text between backticks is code. */
-function inline(text: string): string {
-  return escapeHtml(text).replaceAll(/`([^`]*)`/g, "<code>$1</code>");
 }

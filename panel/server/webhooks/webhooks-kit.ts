@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { type TSchema, Type } from "@sinclair/typebox";
 import { publicRoutes } from "#core/platform/http/access.ts";
-import { PUBLIC_CACHE, pageResponse } from "#core/platform/http/reference-page.ts";
+import { PUBLIC_CACHE, pageResponse, searched } from "#core/platform/http/reference-page.ts";
 import { jsonValue } from "#core/platform/schema/json-value.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { WebhookPayload } from "#core/webhooks/rules/webhook-payload.ts";
@@ -30,7 +30,7 @@ export function webhookKitRoutes({ config }: Runtime) {
         responses: answer("application/json", ANYTHING),
       },
     })
-    .get("/webhooks/docs", () => pageResponse(page))
+    .get("/webhooks/docs", ({ request }) => pageResponse(searched(page, request)))
     .get("/webhooks/vector.json", () => new Response(vector, { headers: JSON_HEADERS }), {
       detail: {
         summary: "A body, two secrets and a signature, to test a receiver with",

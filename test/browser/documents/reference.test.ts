@@ -113,15 +113,29 @@ test("the calls of the control panel can be searched", async () => {
   expect(await wanted?.isVisible()).toBe(true);
 });
 
-test("the members and headers of the webhooks can be searched", async () => {
-  await page.goto(`${panelUrl}/webhooks/docs`);
-  const [wanted, other] = ["data.shipment.trackingNumber", "X-Service-Signature"].map((name) =>
+test.each([
+  ["webhooks", "/webhooks/docs", "data.shipment.trackingNumber", "X-Service-Signature"],
+  ["couriers' events", "/v1/docs", "trackingNumber", "status.code"],
+])("the tables of the %s can be searched", async (_, path, found, hidden) => {
+  await page.goto(`${path.startsWith("/v1") ? courierUrl : panelUrl}${path}`);
+  const [wanted, other] = [found, hidden].map((name) =>
     page.locator("tbody tr", { has: page.getByText(name, { exact: true }) }).first(),
   );
   expect([await wanted?.isVisible(), await other?.isVisible()]).toEqual([true, true]);
-  await page.locator("#search").fill("tracking NUMBER");
-  await other?.waitFor({ state: "hidden" });
+  await page.getByLabel("Search the tables").fill("tracking NUMBER");
+  await page.keyboard.press("Enter");
+  await other?.waitFor({ state: "detached" });
   expect(await wanted?.isVisible()).toBe(true);
+});
+
+test("the documents can be searched, and lead to each other and to their parts", async () => {
+  await page.goto(`${panelUrl}/docs`);
+  await page.getByLabel("Search the documents").fill("replacing the encryption key");
+  await page.keyboard.press("Enter");
+  await page.getByRole("link", { name: "Operating Waybill: Replacing the encryption key" }).click();
+  expect(page.url()).toBe(`${panelUrl}/docs/operations#replacing-the-encryption-key`);
+  await page.getByRole("link", { name: "Alarms", exact: true }).first().click();
+  expect(page.url()).toBe(`${panelUrl}/docs/operations#alarms`);
 });
 
 test("the pages ask nobody but their port, and break no rule of their content security policy", () => {

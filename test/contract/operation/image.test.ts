@@ -3,15 +3,14 @@
  * user who may write nothing in it. Files for containers are checked by their schemas. No container engine is needed.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
 import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Ajv2019 from "ajv/dist/2019";
+import { guideFiles } from "#panel/server/pages/guides.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { freePort } from "#test/support/servers/free-port.ts";
 import { startTestClickhouse } from "#test/support/servers/servers.ts";
-import { linksOf, sitePages } from "#tools/docs/pages.ts";
 import { builtManifest } from "#tools/image/built-manifest.ts";
 
 const MB = 1_000_000;
@@ -81,20 +80,18 @@ describe("the image", () => {
     expect(text).toMatch(/^HEALTHCHECK /m);
   });
 
-  test("is built from a context that has each page of the site, and each file that a page leads to", async () => {
+  test("is built from a context that has each document, and each file that a document leads to, and has them itself", async () => {
     const ignored = (await Bun.file(".dockerignore").text())
       .split("\n")
       .filter((line) => line !== "" && !line.startsWith("#"));
     for (const name of ignored) expect(name).toMatch(/^[\w.-]+$/);
-    const pages = sitePages().map(({ source }) => source);
-    const linked = pages.flatMap((source) =>
-      linksOf(source, readFileSync(source, "utf8")).flatMap(({ path }) => path ?? []),
-    );
-    expect(linked).toContain("deploy/prometheus/rules.yaml");
-    const dropped = [...pages, ...linked].filter((path) =>
-      ignored.includes(path.split("/")[0] ?? ""),
-    );
+    const paths = guideFiles();
+    expect(paths).toContain("deploy/prometheus/rules.yaml");
+    const dropped = paths.filter((path) => ignored.includes(path.split("/")[0] ?? ""));
     expect(dropped).toEqual([]);
+    for (const path of paths) {
+      expect([path, (await stat(join(app, path))).isFile()]).toEqual([path, true]);
+    }
   });
 
   test("knows its version, and the commit that it was built from", async () => {

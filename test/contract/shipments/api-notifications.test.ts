@@ -122,7 +122,7 @@ describe("202", () => {
     const id = await create({ customAttributes: { custom1: "stored", custom2: "stored" } });
     await send(id, { event: "review", variables: { custom1: `<b>"Tom" & 'Ann'</b>` } });
     const { html, text } = await mail();
-    expect(html).toContain("<p>&lt;b&gt;&quot;Tom&quot; &amp; &#39;Ann&#39;&lt;/b&gt;|||</p>");
+    expect(html).toContain("<p>&lt;b&gt;&quot;Tom&quot; &amp; &#x27;Ann&#x27;&lt;/b&gt;|||</p>");
     expect(text).toBe(`<b>"Tom" & 'Ann'</b>|||`);
   });
 

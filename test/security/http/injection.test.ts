@@ -110,9 +110,9 @@ function* texts(): Generator<string> {
 const CONTROLS = /[\u0000-\u001f\u007f]+/g;
 /** As it is compared: sinks break lines and leave out what cannot be printed. */
 const squeezed = (text: string) => text.replace(CONTROLS, "").replace(/\s+/g, "");
-const ENTITIES = { "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;": "'", "&amp;": "&" } as const;
+const ENTITIES = { "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#x27;": "'", "&amp;": "&" } as const;
 const decoded = (html: string) =>
-  html.replace(/&(?:lt|gt|quot|#39|amp);/g, (one) => ENTITIES[one as keyof typeof ENTITIES]);
+  html.replace(/&(?:lt|gt|quot|#x27|amp);/g, (one) => ENTITIES[one as keyof typeof ENTITIES]);
 
 interface Markup {
   readonly elements: readonly string[];

@@ -205,7 +205,7 @@ test("an operator may do all that an admin may, but for changing accounts", () =
 describe("templates", () => {
   test("markup in a value is text, a value without a text is empty, an unknown name is told", () => {
     const values = { a: `<b>&"'`, none: null };
-    expect(renderHtml("{{a}}|{{none}}|{{toString}}", values)).toBe("&lt;b&gt;&amp;&quot;&#39;||");
+    expect(renderHtml("{{a}}|{{none}}|{{toString}}", values)).toBe("&lt;b&gt;&amp;&quot;&#x27;||");
     expect(renderLine("x{{a}}\r\nBcc: y", values)).toBe(`x<b>&"' Bcc: y`);
     expect(unknownPlaceholders(["{{a}} {{b}} {{b}} {{toString}}"], values)).toEqual([
       "b",

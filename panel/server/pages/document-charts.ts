@@ -1,5 +1,7 @@
 /** Charts of the pages with figures, drawn from the same files as their tables. */
-import type { Page } from "./pages.ts";
+import { readFileSync } from "node:fs";
+import { type Html, html } from "#core/platform/http/html.ts";
+import { ownFile } from "#core/platform/process/own-files.ts";
 
 interface Figure {
   readonly row: number;
@@ -70,18 +72,21 @@ const BESIDE: Readonly<Record<string, { data: string; before: string; draw(data:
     },
   };
 
-/** @returns the page with its chart, if it has one */
-export async function withChart({ name }: Page, markdown: string): Promise<string> {
+/**
+ * @param name of the page
+ * @returns the page with its chart, if it has one
+ */
+export function withChart(name: string, text: string): string {
   const chart = BESIDE[name];
-  if (!chart) return markdown;
-  const at = markdown.indexOf(chart.before);
+  if (!chart) return text;
+  const at = text.indexOf(chart.before);
   if (at < 0) throw new Error(`docs/${name}.md has no place for its chart`);
-  const figures = (await Bun.file(chart.data).json()) as never;
-  return `${markdown.slice(0, at)}\n${svgOf(chart.draw(figures))}\n\n${markdown.slice(at)}`;
+  const figures = JSON.parse(readFileSync(ownFile(chart.data), "utf8")) as never;
+  return `${text.slice(0, at)}\n${svgOf(chart.draw(figures)).markup}\n\n${text.slice(at)}`;
 }
 
 /** In a figure of its own, so that Markdown leaves it alone: no line of it is empty. */
-function svgOf({ title, unit, bars }: Chart): string {
+function svgOf({ title, unit, bars }: Chart): Html {
   const most = Math.max(...bars.map(({ value }) => value));
   const height = PLOT.top + bars.length * LINE + 8;
   const lines = bars.map(({ label, note, value }, at) => {
@@ -89,17 +94,14 @@ function svgOf({ title, unit, bars }: Chart): string {
     const width = Math.max(2, ((PLOT.right - PLOT.left) * value) / most);
     const text = note === "" ? label : `${label}, ${note}`;
     const figure = value.toLocaleString("en", { maximumFractionDigits: value < 10 ? 2 : 0 });
-    return [
-      `<text x="${PLOT.left}" y="${y}">${escaped(text)}</text>`,
-      `<rect x="${PLOT.left}" y="${y + 5}" width="${width.toFixed(1)}" height="11" rx="2" fill="currentColor" opacity=".45"/>`,
-      `<text x="${(PLOT.left + width + 6).toFixed(1)}" y="${y + 15}">${figure} ${unit}</text>`,
-    ].join("");
+    return html`<text x="${PLOT.left}" y="${y}">${text}</text>
+<rect x="${PLOT.left}" y="${y + 5}" width="${width.toFixed(1)}" height="11" rx="2" fill="currentColor" opacity=".45"/>
+<text x="${(PLOT.left + width + 6).toFixed(1)}" y="${y + 15}">${figure} ${unit}</text>
+`;
   });
-  const head = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="${escaped(title)}" fill="currentColor" font-size="12">`;
-  const heading = `<text x="${PLOT.left}" y="22" font-size="15" font-weight="600">${escaped(title)}</text>`;
-  return `<figure>\n${head}\n${heading}\n${lines.join("\n")}\n</svg>\n</figure>`;
-}
-
-function escaped(text: string): string {
-  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
+  return html`<figure>
+<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="${title}" fill="currentColor" font-size="12">
+<text x="${PLOT.left}" y="22" font-size="15" font-weight="600">${title}</text>
+${lines}</svg>
+</figure>`;
 }
