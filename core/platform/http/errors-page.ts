@@ -2,7 +2,14 @@
 import { type ErrorApi, errorsOf } from "#core/platform/errors/error-catalogue.ts";
 import { publicRoutes } from "./access.ts";
 import { type Html, html } from "./html.ts";
-import { linkList, PUBLIC_CACHE, pageResponse, referencePage, searched, table } from "./reference-page.ts";
+import {
+  linkList,
+  PUBLIC_CACHE,
+  pageResponse,
+  referencePage,
+  searched,
+  table,
+} from "./reference-page.ts";
 
 interface CodeList {
   readonly title: string;

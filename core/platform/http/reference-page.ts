@@ -84,13 +84,13 @@ export function searched(page: string, { url }: Request): string {
 const STYLE = html`<style>
 :root { color-scheme: light dark; --line: light-dark(#d5d9de, #3a4048); --soft: light-dark(#f4f6f8, #1d2126); }
 body { margin: 0; font: 16px/1.5 system-ui, sans-serif; color: light-dark(#14181d, #e4e8ec); background: light-dark(#fff, #14171a); }
-main { max-width: 60rem; margin: 0 auto; padding: 1rem; }
+main { box-sizing: border-box; width: 100%; max-width: 62rem; margin: 0 auto; padding: 1rem; }
 nav { padding: 1rem; font-size: .9em; }
 nav ul { margin: .2rem 0 .6rem; padding-left: 1rem; list-style: none; }
 nav a { text-decoration: none; }
 nav a[aria-current] { font-weight: bold; }
 @media (min-width: 60rem) {
-  body:has(nav) { display: grid; grid-template-columns: 16rem minmax(0, 60rem); gap: 1rem; }
+  body:has(nav) { display: grid; grid-template-columns: 16rem minmax(0, 62rem); gap: 1rem; }
   nav { position: sticky; top: 0; max-height: 100vh; overflow-y: auto; box-sizing: border-box; }
 }
 .wide { overflow-x: auto; }

@@ -14,6 +14,10 @@ import { type Guide, guideFiles, guides, linkOf, outlineOf, readGuide } from "./
 const FIRST_PAGE = "index";
 /** Of files that are no pages. */
 const FILES = "source/";
+/** Files that have an address of their own. */
+const SERVED: Readonly<Record<string, string>> = {
+  "docs/vectors/webhook-signature.json": "/webhooks/vector.json",
+};
 /** Levels of headings that a page's own menu has. */
 const OUTLINE_LEVELS = [2, 3];
 
@@ -77,7 +81,7 @@ function withAddresses({ markup }: Html, { source }: Page, pages: readonly Page[
         const { path, anchor } = linkOf(source, text);
         if (path === null || text.startsWith("#")) return;
         const page = pages.find((one) => one.source === path);
-        const address = page ? addressOf(page) : `/docs/${FILES}${path}`;
+        const address = page ? addressOf(page) : (SERVED[path] ?? `/docs/${FILES}${path}`);
         element.setAttribute(name, anchor === null ? address : `${address}#${anchor}`);
       },
     });

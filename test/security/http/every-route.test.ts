@@ -58,6 +58,7 @@ const PUBLIC: Readonly<Record<Port, readonly string[]>> = {
     "GET /panel/webhooks/:id",
     // The documents are the same everywhere.
     "GET /docs",
+    "GET /docs/search",
     "GET /docs/*",
     // Where callers show who they are.
     "GET /panel/login",
