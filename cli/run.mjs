@@ -1,10 +1,10 @@
 /**
  * Installs what is missing on a machine that has only Node.js and npm, then runs the product or its tests with Bun.
- * Plain Node.js >= 20 without dependencies: `node cli/run.mjs start|test [arguments]`.
+ * Plain Node.js >= 20 without dependencies: `node cli/run.mjs start|test|test:slow [arguments]`.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { createConnection } from "node:net";
 import { constants, platform } from "node:os";
 import { delimiter, dirname, join } from "node:path";
@@ -15,19 +15,24 @@ const MODULES = join(ROOT, "node_modules");
 const TOOLS = join(MODULES, ".bin");
 /** A busy machine may be many times slower; tests that wait for a condition give up earlier and name it. */
 const TEST_TIMEOUT = "--timeout=300000";
-const MODES = { start: ["cli/start/main.ts"], test: ["test", TEST_TIMEOUT] };
-/** This many processes share the files of a round. Tests wait more than they compute, those that start whole products less so. */
-const TEST_PROCESSES = { most: 4, heavy: 3 };
-/** Folders whose files start and kill whole products, one after the other with many processes each. */
-const HEAVY = ["test/fault", "test/flow", "test/browser"];
+const TEST = ["test", TEST_TIMEOUT];
+/** Arguments of Bun, by the command. */
+const MODES = { start: ["cli/start/main.ts"], test: TEST, "test:slow": TEST };
+/** Folders whose files take too long for every day: they end servers and whole products, open browsers and build packages. */
+const SLOW = ["test/fault", "test/browser", "test/package"];
+/** Tests that compare what they measure with a bound: nothing else runs beside them. */
+const BOUNDS = "test/bounds";
 /** Tests of the image, which `npm run image-test` builds first. */
 const OF_IMAGE = "test/image";
-/** Files that compare what they measure with a bound: nothing else runs beside them. */
-const ALONE = [
-  "test/contract/webhooks/webhooks-fairness.test.ts",
-  "test/fault/operation/noisy-neighbour.test.ts",
-  "test/flow/operation/bench.test.ts",
-];
+const IGNORED = [...SLOW, BOUNDS, OF_IMAGE].map((folder) => `--path-ignore-patterns=${folder}/**`);
+/** This many processes share the files of a round. Tests wait more than they compute, those that start whole products less so. */
+const ROUNDS = {
+  test: [["--parallel=4", ...IGNORED]],
+  "test:slow": [
+    ["--parallel=3", ...SLOW],
+    ["--parallel=1", BOUNDS],
+  ],
+};
 
 /**
  * Bun's allocator keeps what it has freed for a minute (milliseconds) before it gives it back: at rest the process that runs all
@@ -43,9 +48,6 @@ const ALLOCATOR = { MIMALLOC_PURGE_DELAY: "60000" };
 const THREADS = { UV_THREADPOOL_SIZE: "16" };
 const NODE_MAJOR = 20;
 const REDIS_MAJOR = 7;
-const XML_HEAD = '<?xml version="1.0" encoding="UTF-8"?>';
-/** Attributes of the root element of a report. */
-const COUNTS = ["tests", "assertions", "failures", "skipped", "time"];
 const OUTFILE = "--reporter-outfile=";
 const DOCKER_SOCKET = process.env.DOCKER_HOST?.replace(/^unix:\/\//, "") || "/var/run/docker.sock";
 const DOCKER_WAIT_MS = 2_000;
@@ -246,12 +248,12 @@ function dockerAnswers() {
   });
 }
 
-async function ensureRedis(mode) {
+async function ensureRedis(isTest) {
   if (process.env.REDIS_URL || process.env.REDIS_CLUSTER_URLS) return;
   if (redisMajor() >= REDIS_MAJOR) return;
   installRedis();
   if (redisMajor() >= REDIS_MAJOR) return;
-  if (mode === "test" && (await dockerAnswers())) return;
+  if (isTest && (await dockerAnswers())) return;
   giveUp(REDIS_MISSING);
 }
 
@@ -281,62 +283,28 @@ async function run(bun, commands) {
   return { status, lingerMs: isStopping ? LINGER_MS : 0 };
 }
 
-/**
- * The whole suite, selected by naming no file: first the most of it, then what starts whole products, then what measures. The
- * reports of the three rounds are merged into one.
- */
-async function runSuite(bun, flags) {
-  const target = flags.find((flag) => flag.startsWith(OUTFILE))?.slice(OUTFILE.length);
-  const others = flags.filter((flag) => !flag.startsWith(OUTFILE));
-  const rounds = [
-    [`--parallel=${TEST_PROCESSES.most}`, ...without([...HEAVY, ...ALONE, OF_IMAGE])],
-    [`--parallel=${TEST_PROCESSES.heavy}`, ...without(ALONE), ...HEAVY],
-    ["--parallel=1", ...ALONE],
-  ];
-  const reports = target === undefined ? [] : rounds.map((_, at) => `${target}.${at + 1}`);
-  const commands = rounds.map((round, at) => [
-    ...[...MODES.test, ...others],
-    ...(reports.length > 0 ? [`${OUTFILE}${reports[at]}`] : []),
+/** A suite, selected by naming no file. Each round after the first writes a report of its own, `<file>.2.xml`. */
+function commandsOf(mode, flags) {
+  return ROUNDS[mode].map((round, at) => [
+    ...TEST,
+    ...flags.map((flag) => (at > 0 && flag.startsWith(OUTFILE) ? `${flag}.${at + 1}.xml` : flag)),
     ...round,
   ]);
-  const done = await run(bun, commands);
-  if (target !== undefined) mergeReports(reports, target);
-  return done;
-}
-
-function without(paths) {
-  return paths.map((path) => `--path-ignore-patterns=${path}${path.endsWith(".ts") ? "" : "/**"}`);
-}
-
-/** Counts of the root elements are added up; a run that was cut short has left no report. */
-function mergeReports(paths, target) {
-  const found = paths.filter((path) => existsSync(path)).map((path) => readFileSync(path, "utf8"));
-  const roots = found.map((text) => /<testsuites [^>]*>/.exec(text)?.[0] ?? "");
-  const totals = COUNTS.map((name) => {
-    const counts = roots.map((root) => Number(new RegExp(` ${name}="([^"]*)"`).exec(root)?.[1]));
-    return `${name}="${counts.reduce((sum, count) => sum + (count || 0), 0)}"`;
-  });
-  const suites = found.map((text, at) => {
-    const from = text.indexOf(roots[at]) + roots[at].length;
-    return text.slice(from, text.lastIndexOf("</testsuites>")).trim();
-  });
-  const lines = [XML_HEAD, `<testsuites name="bun test" ${totals.join(" ")}>`, ...suites];
-  writeFileSync(target, `${lines.join("\n")}\n</testsuites>\n`);
-  for (const path of paths) rmSync(path, { force: true });
 }
 
 const [mode, ...args] = process.argv.slice(2);
-if (!Object.hasOwn(MODES, mode ?? "")) giveUp("usage: node cli/run.mjs start|test [arguments]");
+if (!Object.hasOwn(MODES, mode ?? ""))
+  giveUp("usage: node cli/run.mjs start|test|test:slow [arguments]");
 if (Number.parseInt(process.versions.node, 10) < NODE_MAJOR) {
   giveUp(`Node.js ${NODE_MAJOR} or newer is needed, this is ${process.versions.node}`);
 }
 if (!modulesMatch(mode)) installModules(mode);
 const bun = findBun();
-await ensureRedis(mode);
-if (mode === "test") ensurePoppler();
-if (mode === "test") ensureChromium();
-const isWholeSuite = mode === "test" && args.every((arg) => arg.startsWith("--reporter"));
-const { status, lingerMs } = isWholeSuite
-  ? await runSuite(bun, args)
-  : await run(bun, [[...MODES[mode], ...args]]);
+const isTest = mode !== "start";
+await ensureRedis(isTest);
+if (isTest) ensurePoppler();
+if (isTest) ensureChromium();
+const isWhole = isTest && args.every((arg) => arg.startsWith("--reporter"));
+const commands = isWhole ? commandsOf(mode, args) : [[...MODES[mode], ...args]];
+const { status, lingerMs } = await run(bun, commands);
 setTimeout(() => process.exit(status), lingerMs);

@@ -1,7 +1,7 @@
 /**
  * `bun run reliability [--minutes N] [--only name | --again name] [--previous ref]`: the tests that kill, hurt and overload the product, for as
- * long as wanted (an hour by default), and what they measured: docs/reliability.md and test/reliability/reliability.json. `npm test` runs the same
- * tests for as short as they can be. With `--only` the page is printed and nothing is written, else it is written after each file.
+ * long as wanted (an hour by default), and what they measured: docs/reliability.md and test/reliability/reliability.json. `npm run test:slow`
+ * runs the same tests for as short as they can be. With `--only` the page is printed and nothing is written, else it is written after each file.
  * With `--again` files are measured by themselves and take their place in the run on record, and the page says so.
  * @param previous the version that the rolling upgrade comes from; by default the last tag before this commit
  */
@@ -36,15 +36,15 @@ const FILES: ReadonlyArray<readonly [file: string, share: number]> = [
   ["test/fault/operation/rolling-upgrade.test.ts", 0],
   ["test/fault/operation/rolling-restarts.test.ts", 0],
   ["test/fault/operation/overload.test.ts", 6],
-  ["test/fault/operation/noisy-neighbour.test.ts", 2],
+  ["test/bounds/operation/noisy-neighbour.test.ts", 2],
   ["test/contract/events/ingest-fuzz.test.ts", 2],
   ["test/security/http/bad-input.test.ts", 4],
   ["test/security/http/injection.test.ts", 0.5],
-  ["test/unit/house/linear-regex.test.ts", 0],
+  ["test/bounds/http/linear-regex.test.ts", 0],
   ["test/unit/webhooks/public-address.test.ts", 0],
   ["test/security/http/every-route.test.ts", 0],
   ["test/security/accounts/panel-roles.test.ts", 0],
-  ["test/security/http/answer-times.test.ts", 0],
+  ["test/bounds/http/answer-times.test.ts", 0],
   ["test/fault/operation/alarms.test.ts", 0],
   ["test/security/accounts/planted-data.test.ts", 0],
   ["test/contract/shipments/erase-personal-data.test.ts", 0],

@@ -37,7 +37,7 @@ export function pageOf(report: Report, mutants: MutantRecord): string {
     `A run of ${report.minutesTaken} minutes (\`bun run reliability --minutes ${report.minutesAsked}\`), started at ${report.startedAt}, on`,
     `${report.machine}. Senders and receivers keep books of their own; *lost* and *doubled* compare them with what`,
     "the product shows its merchants. A recovery is the time from the kill, or from the end of the fault, to the next event that was",
-    "accepted. `test/reliability/reliability.json` has every figure. The same tests run in `npm test`, in their shortest form.",
+    "accepted. `test/reliability/reliability.json` has every figure. The same tests run in `npm run test:slow`, in their shortest form.",
     "",
     ...totals(rows.map(({ row }) => row)),
     ...failed.map(

@@ -1,4 +1,4 @@
-/** What a test has measured, for `bun run reliability`; `npm test` runs the same tests for as short as they can be. */
+/** What a test has measured, for `bun run reliability`; `npm run test:slow` runs the same tests for as short as they can be. */
 import { appendFile } from "node:fs/promises";
 import { productEnv } from "#test/support/product/product.ts";
 

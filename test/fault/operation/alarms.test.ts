@@ -32,7 +32,7 @@ const FILES_LIMIT = 1_024;
 const SHIPMENTS = 10;
 /** Longer than an answer may take. */
 const FROZEN_MS = 1_300;
-/** What `npm test` provokes; `bun run reliability` provokes all. */
+/** What `npm run test:slow` provokes; `bun run reliability` provokes all. */
 const SHORT_FORM = [
   "WaybillRedisUnavailable",
   "WaybillLedgerDifference",
@@ -84,7 +84,7 @@ interface Provocation {
 /** What this test leaves to the numbers made by hand, and why. */
 const NOT_HERE: Readonly<Record<string, string>> = {
   WaybillExportUnavailable: "this product exports nothing",
-  WaybillReplicasMissing: "this store has none; test/contract/redis/replicas.test.ts kills one",
+  WaybillReplicasMissing: "this store has none; test/fault/redis/replicas.test.ts kills one",
   WaybillDeadLettersAtLimit: "a log keeps 10,000 dead letters",
   WaybillAuditFilling: "2,500 changes have to wait",
   WaybillAttemptsDropped: "62,500 attempts wait before one is dropped",

@@ -58,7 +58,7 @@ const canMount = mayMount();
 if (!canMount)
   await noteSkipped("Hurt everything", NAME, "this machine does not let us mount a file");
 
-// The runtime remembers addresses for half a minute: too long for `npm test`.
+// The runtime remembers addresses for half a minute: too long for `npm run test:slow`.
 describe.skipIf(!canMount || !IS_MEASURED)("with name servers of its own", () => {
   let folder: string;
   let hosts: string;

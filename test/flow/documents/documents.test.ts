@@ -21,7 +21,7 @@ const TRIED_BY: Readonly<Record<string, Readonly<Record<string, readonly string[
   "test/contract/webhooks/webhooks-kit.test.ts": {
     "docs/webhooks.md": ["ts", "php", "python", "go", "java", "csharp", "ruby"],
   },
-  "test/flow/merchants/client-package.test.ts": {
+  "test/package/merchants/client-package.test.ts": {
     "client/README.md": ["ts"],
     "client/python/README.md": ["python"],
   },

@@ -1,6 +1,6 @@
 /**
  * `bun run release` in a small repository that has this one's clients, chart and changelog. Its `check` and `image-tree` are short:
- * those of this repository are run by CI and by `test/contract/operation/image.test.ts`. The container engine and the builder of Python
+ * those of this repository are run by CI and by `test/package/operation/image.test.ts`. The container engine and the builder of Python
  * packages are parties outside, played by programs that note what they are asked.
  */
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";

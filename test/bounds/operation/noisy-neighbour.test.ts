@@ -2,7 +2,7 @@
  * One merchant's import, hanging receiver and hot shipment beside another merchant, who reads, sends and is sent webhooks at a
  * steady pace: what the other one waits for is measured alone and beside each, in windows that take turns. Events of anybody take
  * their time of two cores, so a hanging receiver and a hot shipment are also compared with an ordinary neighbour: as many events, of
- * many shipments, and a receiver that answers. A measured run that is long enough compares the p99; `npm test` asks for less, which
+ * many shipments, and a receiver that answers. A measured run that is long enough compares the p99; `npm run test:slow` asks for less, which
  * does not depend on how busy the machine is.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
