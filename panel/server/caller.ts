@@ -9,7 +9,7 @@ import {
 import { isUsable, readAccount } from "#core/accounts/store/accounts.ts";
 import { OPERATORS } from "#core/accounts/store/audit-log.ts";
 import { readSession, type Session } from "#core/accounts/store/sessions.ts";
-import type { AccountEntity } from "#core/configuration/store/entities.ts";
+import type { AccountEntity } from "#core/configuration/rules/entities.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
 import { peerOfConnection, subscriberOf } from "#core/platform/http/peer.ts";
 import { refuseGuesses } from "#core/platform/http/refuse-guesses.ts";

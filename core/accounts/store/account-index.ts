@@ -4,7 +4,8 @@
  * reader adds what is missing, which is also how accounts of earlier versions get one.
  */
 
-import { type AccountEntity, entityIds, readEntities } from "#core/configuration/store/entities.ts";
+import type { AccountEntity } from "#core/configuration/rules/entities.ts";
+import { entityIds, readEntities } from "#core/configuration/store/entities.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import { ACCOUNT_INDEX_KEY } from "#core/platform/redis/keys.ts";
 

@@ -7,8 +7,8 @@
 import { randomBytes } from "node:crypto";
 import { type AccountKind, capabilitiesOf, type Role } from "#core/accounts/rules/roles.ts";
 import { TOTP_LIFE_MS } from "#core/accounts/rules/totp.ts";
+import type { AccountEntity } from "#core/configuration/rules/entities.ts";
 import {
-  type AccountEntity,
   readEntities,
   readEntity,
   removeEntity,

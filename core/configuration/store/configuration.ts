@@ -1,104 +1,70 @@
 /** The configuration in force: a read-only snapshot of all entities, indexed the way the rooms ask for it. */
 
-import type { DateSupport } from "#core/merchants/rules/stock-release.ts";
-import { type Cidr, parseCidr } from "#core/platform/network/cidr.ts";
-import type { Redis } from "#core/platform/redis/client.ts";
-import { SYSTEM_KEY } from "#core/platform/redis/keys.ts";
-import type { StoredChannelCourier } from "#core/setup/rules/merge-said.ts";
-import type { Scope, SetupChannel, SetupStatusDetail } from "#core/setup/rules/setup.ts";
-import type { Language } from "#core/shipments/rules/shipment.ts";
-import { TEST_COURIER, TEST_COURIERS, testCatalogue } from "#core/shipments/rules/test-parcel.ts";
-import type { Catalogue, CatalogueEntry } from "#core/statuses/rules/map-status.ts";
-import type { Status } from "#core/statuses/rules/status.ts";
-import { DEFAULT_MAX_CONCURRENCY } from "#core/webhooks/rules/concurrency.ts";
-import type { Trigger } from "#core/webhooks/rules/trigger.ts";
-import type { WebhookTarget } from "#core/webhooks/rules/webhook-request.ts";
-import {
-  type MtlsBinding,
-  mtlsOf,
-  type OauthClient,
-  oauthOf,
-  secretsInForce,
-  tokensInForce,
-} from "./courier-access.ts";
-import { type Disabled, earlierTargetsOf } from "./endpoint-entity.ts";
 import type {
   ApiKeyEntity,
   BoxEntity,
   ChannelEntity,
+  CompanyEntity,
   CourierEntity,
   EndpointEntity,
-} from "./entities.ts";
+} from "#core/configuration/rules/entities.ts";
+import { type Cidr, parseCidr } from "#core/platform/network/cidr.ts";
+import type { Redis } from "#core/platform/redis/client.ts";
+import { SYSTEM_KEY } from "#core/platform/redis/keys.ts";
+import type { StoredChannelCourier } from "#core/setup/rules/merge-said.ts";
+import type { SetupStatusDetail } from "#core/setup/rules/setup.ts";
+import { TEST_COURIER, TEST_COURIERS, testCatalogue } from "#core/shipments/rules/test-parcel.ts";
+import type { Catalogue } from "#core/statuses/rules/map-status.ts";
+import type { Status } from "#core/statuses/rules/status.ts";
+import { secretsInForce, tokensInForce } from "./courier-access.ts";
 import type { ReadEntities } from "./known-entities.ts";
 import { withShadows } from "./test-channels.ts";
 
-export interface Courier {
-  /** Number of the courier, from 1: `courierId` of document 1. */
-  readonly number: number;
-  readonly code: string;
-  readonly name: string;
-  readonly environment: string;
-  readonly acceptingEvents: boolean;
+export interface Courier
+  extends Pick<
+    CourierEntity,
+    | "number"
+    | "code"
+    | "name"
+    | "environment"
+    | "acceptingEvents"
+    | "signatureRequired"
+    | "perSecond"
+    | "burst"
+    | "oauth"
+    | "mtls"
+  > {
   /** In force: of the setup file and of the panel, without revoked ones. */
   readonly tokenHashes: readonly string[];
   /** Sealed; the vault opens them. */
   readonly signingSecrets: readonly string[];
-  readonly signatureRequired: boolean;
   /** Empty = any address. */
   readonly allowedIps: readonly Cidr[];
-  readonly perSecond: number;
-  readonly burst: number;
   readonly catalogue: Catalogue;
   readonly stockRelease: CourierStockRelease;
-  /** Null = this courier has no OAuth client. */
-  readonly oauth: OauthClient | null;
-  /** Null = no client certificate is asked for. */
-  readonly mtls: MtlsBinding | null;
 }
 
 /** How a courier takes stock releases (document 1). */
 export interface CourierStockRelease {
-  readonly mode: "none" | "sync" | "deferred";
-  readonly date: DateSupport;
+  readonly mode: CourierEntity["stockRelease"];
+  readonly date: CourierEntity["stockReleaseDate"];
   /** Gateway; null = none of its own. */
   readonly url: string | null;
 }
 
 /** With `errorLabel` a refused or failed label comes with a sheet that says not to ship. */
-export type ChannelCourier = Readonly<StoredChannelCourier>;
+export type ChannelCourier = StoredChannelCourier;
 
-export interface Company {
-  readonly id: number;
-  readonly code: string;
-  readonly name: string;
-  readonly language: Language;
-  readonly seatPostcode: string | null;
-  readonly products: readonly string[];
+export interface Company extends CompanyEntity {
   readonly boxes: ReadonlyMap<string, BoxEntity>;
   readonly channelIds: readonly number[];
 }
 
-export interface Channel {
-  readonly id: number;
-  readonly companyId: number;
-  /** The channel whose shadow it is, in test mode; null = it is a live one. */
-  readonly testOf: number | null;
-  readonly code: string;
-  readonly name: string;
-  readonly active: boolean;
-  readonly language: Language;
-  readonly bucketSize: number;
-  readonly refillRate: number;
-  /** Its shipments have a public tracking page. */
-  readonly trackingPage: boolean;
-  /** The channel may have addresses checked. */
-  readonly addressCheck: boolean;
+export interface Channel
+  extends Omit<ChannelEntity, "couriers" | "emails" | "setupActive" | "setupSaid"> {
   readonly emails: ChannelEmails;
   readonly couriers: ReadonlyMap<string, ChannelCourier>;
-  readonly sender: NonNullable<SetupChannel["sender"]> | null;
   readonly endpoints: readonly Endpoint[];
-  /** The older webhook of the channel, silent while it has an endpoint; null when none is configured. */
-  readonly webhookV1: WebhookV1 | null;
 }
 
 export interface ChannelEmails {
@@ -110,46 +76,12 @@ export interface ChannelEmails {
   readonly statusNotifications: readonly Status[];
 }
 
-export interface WebhookV1 {
-  readonly url: string;
-  /** The body a receiver must answer with. */
-  readonly acknowledgement: string;
-}
+export type WebhookV1 = NonNullable<Channel["webhookV1"]>;
 
-export interface ApiKey {
-  readonly id: number;
-  readonly channelId: number;
-  readonly code: string;
-  readonly active: boolean;
-  readonly companyWideRead: boolean;
-  readonly scopes: readonly Scope[];
-}
+/** A key that the panel has revoked is not active. */
+export type ApiKey = Omit<ApiKeyEntity, "hash" | "revokedHash">;
 
-export interface Endpoint {
-  readonly id: string;
-  readonly channelId: number;
-  readonly code: string;
-  readonly url: string;
-  readonly trigger: Trigger;
-  readonly statuses: readonly Status[];
-  readonly include: readonly "consignee"[];
-  readonly alertEmail: string;
-  readonly active: boolean;
-  /** Null while it is active, and where an earlier version has disabled it. */
-  readonly disabled: Disabled | null;
-  /** Sealed. */
-  readonly secret: string;
-  readonly previousSecret: string | null;
-  readonly previousUntilMs: number;
-  readonly standardWebhooks: boolean;
-  /** Requests under way at once, at most. */
-  readonly maxConcurrency: number;
-  /** Requests begun in any second, at most; null = no limit. */
-  readonly maxPerSecond: number | null;
-  /** Where its requests went before, oldest first. */
-  readonly earlierTargets: readonly WebhookTarget[];
-  readonly createdAtMs: number;
-}
+export type Endpoint = Omit<EndpointEntity, "fileEntry" | "fileSecretHash">;
 
 export interface Configuration {
   readonly version: number;
@@ -185,8 +117,7 @@ export async function loadConfiguration(
     read("endpoint"),
     read("registry"),
   ]);
-  const details: SetupStatusDetail[] = registry ? JSON.parse(registry.statusDetails) : [];
-  const statusDetails = new Map(details.map((detail) => [detail.id, detail]));
+  const statusDetails = new Map(registry?.statusDetails.map((detail) => [detail.id, detail]));
   const hasTests = channels.some(({ testOf }) => testOf);
   const allCouriers = [
     ...couriers.map(readCourier),
@@ -201,12 +132,7 @@ export async function loadConfiguration(
   const boxesOf = Map.groupBy(boxes, ({ companyId }) => companyId);
   const allCompanies = companies.map((company): Company => {
     return {
-      id: company.id,
-      code: company.code,
-      name: company.name,
-      language: company.language as Language,
-      seatPostcode: company.seatPostcode || null,
-      products: JSON.parse(company.products),
+      ...company,
       boxes: new Map((boxesOf.get(company.id) ?? []).map((box) => [box.code, box])),
       channelIds: (channelsOf.get(company.id) ?? []).map(({ id }) => id),
     };
@@ -229,7 +155,7 @@ export async function loadConfiguration(
     apiKeys: new Map(apiKeys.map((key) => [key.hash, readApiKey(key)])),
     apiKeyById: new Map(apiKeys.map((key) => [key.id, readApiKey(key)])),
     endpoints: new Map(allEndpoints.map((endpoint) => [endpoint.id, endpoint])),
-    platforms: new Set(registry ? (JSON.parse(registry.platforms) as string[]) : []),
+    platforms: new Set(registry?.platforms),
     statusDetails,
   };
 }
@@ -261,84 +187,46 @@ function testCouriers(details: ReadonlyMap<number, SetupStatusDetail>): Courier[
 }
 
 function readCourier(entity: CourierEntity): Courier {
-  const catalogue: CatalogueEntry[] = JSON.parse(entity.catalogue);
-  const allowedIps: string[] = JSON.parse(entity.allowedIps);
+  const { number, code, name, environment, acceptingEvents, signatureRequired } = entity;
+  const { perSecond, burst, oauth, mtls } = entity;
   return {
-    number: entity.number,
-    code: entity.code,
-    name: entity.name,
-    environment: entity.environment,
-    acceptingEvents: entity.acceptingEvents,
+    number,
+    code,
+    name,
+    environment,
+    acceptingEvents,
+    signatureRequired,
+    perSecond,
+    burst,
+    oauth,
+    mtls,
     tokenHashes: tokensInForce(entity),
     signingSecrets: secretsInForce(entity),
-    signatureRequired: entity.signatureRequired,
-    allowedIps: allowedIps.map(parseCidr).filter((cidr) => cidr !== null),
-    perSecond: entity.perSecond,
-    burst: entity.burst,
-    catalogue: new Map(catalogue.map((entry) => [entry.code, entry])),
+    allowedIps: entity.allowedIps.map(parseCidr).filter((cidr) => cidr !== null),
+    catalogue: new Map(entity.catalogue.map((entry) => [entry.code, entry])),
     stockRelease: {
-      mode: entity.stockRelease as CourierStockRelease["mode"],
-      date: entity.stockReleaseDate as DateSupport,
+      mode: entity.stockRelease,
+      date: entity.stockReleaseDate,
       url: entity.stockReleaseUrl || null,
     },
-    oauth: oauthOf(entity),
-    mtls: mtlsOf(entity),
   };
 }
 
 function readChannel(entity: ChannelEntity, endpoints: readonly Endpoint[]): Channel {
-  const couriers: ChannelCourier[] = JSON.parse(entity.couriers);
+  const { setupActive: _, setupSaid: __, ...own } = entity;
+  const { managed = false, from = null, statusNotifications = [] } = entity.emails;
   return {
-    id: entity.id,
-    companyId: entity.companyId,
-    testOf: entity.testOf || null,
-    code: entity.code,
-    name: entity.name,
-    active: entity.active,
-    language: entity.language as Language,
-    bucketSize: entity.bucketSize,
-    refillRate: entity.refillRate,
-    trackingPage: entity.trackingPage,
-    addressCheck: entity.addressCheck,
-    emails: readEmails(entity.emails),
-    couriers: new Map(couriers.map((courier) => [courier.code, courier])),
-    sender: entity.sender ? JSON.parse(entity.sender) : null,
+    ...own,
     endpoints,
-    webhookV1: entity.webhookV1 ? JSON.parse(entity.webhookV1) : null,
+    emails: { managed, from, statusNotifications },
+    couriers: new Map(entity.couriers.map((courier) => [courier.code, courier])),
   };
 }
 
-function readEmails(text: string): ChannelEmails {
-  const emails = text ? JSON.parse(text) : {};
-  const { managed = false, from = null, statusNotifications = [] } = emails;
-  return { managed, from, statusNotifications };
+function readApiKey({ hash, revokedHash, ...key }: ApiKeyEntity): ApiKey {
+  return { ...key, active: key.active && hash !== revokedHash };
 }
 
-function readApiKey(entity: ApiKeyEntity): ApiKey {
-  const { id, channelId, code, companyWideRead } = entity;
-  const active = entity.active && entity.hash !== entity.revokedHash;
-  return { id, channelId, code, active, companyWideRead, scopes: JSON.parse(entity.scopes) };
-}
-
-function readEndpoint(entity: EndpointEntity): Endpoint {
-  return {
-    id: entity.id,
-    channelId: entity.channelId,
-    code: entity.code,
-    url: entity.url,
-    trigger: entity.trigger as Trigger,
-    statuses: JSON.parse(entity.statuses),
-    include: JSON.parse(entity.include),
-    alertEmail: entity.alertEmail,
-    active: entity.active,
-    disabled: entity.disabled ? JSON.parse(entity.disabled) : null,
-    secret: entity.secret,
-    previousSecret: entity.previousSecret || null,
-    previousUntilMs: entity.previousUntilMs,
-    standardWebhooks: entity.standardWebhooks ?? false,
-    maxConcurrency: entity.maxConcurrency ?? DEFAULT_MAX_CONCURRENCY,
-    maxPerSecond: entity.maxPerSecond || null,
-    earlierTargets: earlierTargetsOf(entity),
-    createdAtMs: entity.createdAtMs,
-  };
+function readEndpoint({ fileEntry: _, fileSecretHash: __, ...endpoint }: EndpointEntity): Endpoint {
+  return endpoint;
 }

@@ -3,46 +3,45 @@
  * what it named before; what the panel has issued, revoked or switched since stays as it is.
  */
 
+import type {
+  CourierEntity,
+  MtlsBinding,
+  OauthClient,
+} from "#core/configuration/rules/entities.ts";
 import { canonicalSubject, plainFingerprint } from "#core/platform/network/client-certificate.ts";
 import { hashToken } from "#core/platform/secrets/secrets.ts";
 import type { SetupCourier } from "#core/setup/rules/setup.ts";
-import type { CourierEntity } from "./entities.ts";
 
-/** A token or signing secret issued by the panel. */
-export interface Issued {
-  readonly id: string;
-  /** Hash of a token, sealed text of a signing secret. */
-  readonly value: string;
-  readonly createdAtMs: number;
-}
-
-export interface OauthClient {
-  readonly clientId: string;
-  readonly secretHash: string;
-}
-
-export interface MtlsBinding {
-  readonly subjects: readonly string[];
-  readonly fingerprints: readonly string[];
-}
+type Access = Pick<
+  CourierEntity,
+  | "tokenHashes"
+  | "signingSecrets"
+  | "revoked"
+  | "panelTokens"
+  | "panelSigningSecrets"
+  | "oauth"
+  | "mtls"
+  | "acceptingEvents"
+  | "setupAccepting"
+>;
 
 /** The fields of a courier's entity after a setup file that names it. */
 export function courierAccess(
   courier: SetupCourier,
   before: CourierEntity | undefined,
-  signingSecrets: string,
-) {
+  signingSecrets: readonly string[],
+): Access {
   const tokenHashes = courier.tokens.map(hashToken);
-  const listed = new Set([...tokenHashes, ...list<string>(signingSecrets)]);
+  const listed = new Set([...tokenHashes, ...signingSecrets]);
   return {
-    tokenHashes: JSON.stringify(tokenHashes),
+    tokenHashes,
     signingSecrets,
     // A revoked one stays so for as long as the file names it.
-    revoked: textOf(list<string>(before?.revoked).filter((value) => listed.has(value))),
-    panelTokens: before?.panelTokens ?? "",
-    panelSigningSecrets: before?.panelSigningSecrets ?? "",
-    oauth: courier.oauth === undefined ? (before?.oauth ?? "") : oauthText(courier.oauth),
-    mtls: courier.mtls === undefined ? (before?.mtls ?? "") : mtlsText(courier.mtls),
+    revoked: (before?.revoked ?? []).filter((value) => listed.has(value)),
+    panelTokens: before?.panelTokens ?? [],
+    panelSigningSecrets: before?.panelSigningSecrets ?? [],
+    oauth: courier.oauth === undefined ? (before?.oauth ?? null) : clientOf(courier.oauth),
+    mtls: courier.mtls === undefined ? (before?.mtls ?? null) : bindingOf(courier.mtls),
     ...activation(courier.acceptingEvents, before),
   };
 }
@@ -56,31 +55,21 @@ function activation(given: boolean | undefined, before: CourierEntity | undefine
   return { acceptingEvents: changed ? given : current, setupAccepting: String(given) };
 }
 
-function oauthText(oauth: SetupCourier["oauth"]): string {
-  if (!oauth) return "";
-  const client: OauthClient = {
-    clientId: oauth.clientId,
-    secretHash: hashToken(oauth.clientSecret),
-  };
-  return JSON.stringify(client);
+function clientOf(oauth: SetupCourier["oauth"]): OauthClient | null {
+  return oauth ? { clientId: oauth.clientId, secretHash: hashToken(oauth.clientSecret) } : null;
 }
 
-function mtlsText(mtls: SetupCourier["mtls"]): string {
-  if (!mtls) return "";
-  const certificates: MtlsBinding = {
+function bindingOf(mtls: SetupCourier["mtls"]): MtlsBinding | null {
+  if (!mtls) return null;
+  return {
     subjects: [mtls.subject ?? []].flat().map(canonicalSubject),
     fingerprints: [mtls.fingerprint ?? []].flat().map(plainFingerprint),
   };
-  return JSON.stringify(certificates);
 }
 
 /** Hashes of every token, revoked ones included: none of them may become another courier's. */
-export function listedTokens(courier: CourierEntity): string[] {
-  return [...list<string>(courier.tokenHashes), ...valuesOf(courier.panelTokens)];
-}
-
-export function clientIdOf(courier: CourierEntity): string | null {
-  return oauthOf(courier)?.clientId ?? null;
+export function listedTokens({ tokenHashes, panelTokens }: CourierEntity): string[] {
+  return [...tokenHashes, ...panelTokens.map(({ value }) => value)];
 }
 
 export function tokensInForce(courier: CourierEntity): string[] {
@@ -90,34 +79,11 @@ export function tokensInForce(courier: CourierEntity): string[] {
 /** Sealed. */
 export function secretsInForce(courier: CourierEntity): string[] {
   const { signingSecrets, panelSigningSecrets } = courier;
-  return withoutRevoked(
-    [...list<string>(signingSecrets), ...valuesOf(panelSigningSecrets)],
-    courier,
-  );
-}
-
-export function oauthOf({ oauth }: CourierEntity): OauthClient | null {
-  return oauth ? JSON.parse(oauth) : null;
-}
-
-export function mtlsOf({ mtls }: CourierEntity): MtlsBinding | null {
-  return mtls ? JSON.parse(mtls) : null;
-}
-
-/** redis-om drops empty texts, and older entities lack the field. */
-export function list<T>(text: string | undefined): T[] {
-  return text ? JSON.parse(text) : [];
-}
-
-export function textOf(items: readonly unknown[]): string {
-  return items.length === 0 ? "" : JSON.stringify(items);
-}
-
-function valuesOf(issued: string | undefined): string[] {
-  return list<Issued>(issued).map(({ value }) => value);
+  const issued = panelSigningSecrets.map(({ value }) => value);
+  return withoutRevoked([...signingSecrets, ...issued], courier);
 }
 
 function withoutRevoked(values: readonly string[], { revoked }: CourierEntity): string[] {
-  const gone = new Set(list<string>(revoked));
+  const gone = new Set(revoked);
   return values.filter((value) => !gone.has(value));
 }

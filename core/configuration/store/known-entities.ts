@@ -3,9 +3,10 @@
  * an unavailable shard accepts no change, and a change on another shard, such as a revoked key, must not wait for it.
  */
 import { EntityId } from "redis-om";
+import type { Entities, EntityKind } from "#core/configuration/rules/entities.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import { isShardUnavailable } from "#core/platform/redis/unavailable-shard.ts";
-import { type Entities, type EntityKind, entityIds, readEntities } from "./entities.ts";
+import { entityIds, readEntities } from "./entities.ts";
 
 export type ReadEntities = <K extends EntityKind>(name: K) => Promise<Entities[K][]>;
 

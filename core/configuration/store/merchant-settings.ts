@@ -4,40 +4,30 @@
  * does not undo the panel's change at the next start (`write-company.ts`).
  */
 
+import type {
+  BoxEntity,
+  ChannelEntity,
+  Entities,
+  TemplateEntity,
+} from "#core/configuration/rules/entities.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import { DELETED_SETTINGS_KEY } from "#core/platform/redis/keys.ts";
 import { BOXES_PER_COMPANY, TEMPLATES_PER_CHANNEL } from "#core/setup/rules/setup.ts";
 import {
-  type BoxEntity,
   bumpVersion,
-  type ChannelEntity,
   entityIds,
   readEntities,
   readEntity,
   removeEntity,
   saveEntity,
-  type TemplateEntity,
 } from "./entities.ts";
 import { expectSetupLock, underSetupLock } from "./setup-lock.ts";
 
 type Listed = { readonly box: BoxEntity; readonly template: TemplateEntity };
 type Kind = keyof Listed;
 
-export type ChannelChange = Partial<
-  Pick<
-    ChannelEntity,
-    | "name"
-    | "language"
-    | "trackingPage"
-    | "addressCheck"
-    | "webhookV1"
-    | "bucketSize"
-    | "refillRate"
-    | "couriers"
-    | "sender"
-    | "emails"
-  >
->;
+type Fixed = "id" | "companyId" | "code" | "testOf" | "active" | "setupActive" | "setupSaid";
+export type ChannelChange = Partial<Omit<ChannelEntity, Fixed>>;
 
 export function templateId({
   channelId,
@@ -66,18 +56,10 @@ export function changeChannel(
   changeOf: (before: ChannelEntity) => ChannelChange,
 ): Promise<{ readonly before: ChannelEntity; readonly after: ChannelEntity } | null> {
   return underSetupLock(redis, async () => {
-    const stored = await readEntity(redis, "channel", String(channelId));
-    if (!stored) return null;
-    // redis-om drops an empty text on the way.
-    const { sender = "", emails = "", webhookV1 = "" } = stored;
-    const before = { ...stored, sender, emails, webhookV1 };
-    const change = changeOf(before);
-    const after = { ...before, ...change };
-    const fields = Object.keys(change) as (keyof ChannelChange)[];
-    if (fields.some((field) => before[field] !== change[field])) {
-      await saveEntity(redis, "channel", String(channelId), after);
-      await bumpVersion(redis);
-    }
+    const before = await readEntity(redis, "channel", String(channelId));
+    if (!before) return null;
+    const after = { ...before, ...changeOf(before) };
+    if (await saveEntity(redis, "channel", String(channelId), after)) await bumpVersion(redis);
     return { before, after };
   });
 }
@@ -87,12 +69,15 @@ export type PutOutcome<T> = { readonly before: T | null } | "full";
 
 export function putTemplate(
   redis: Redis,
-  template: TemplateEntity,
+  template: Omit<TemplateEntity, "fileEntry">,
 ): Promise<PutOutcome<TemplateEntity>> {
   return put(redis, "template", templateId(template), template, TEMPLATES_PER_CHANNEL);
 }
 
-export function putBox(redis: Redis, box: BoxEntity): Promise<PutOutcome<BoxEntity>> {
+export function putBox(
+  redis: Redis,
+  box: Omit<BoxEntity, "fileEntry">,
+): Promise<PutOutcome<BoxEntity>> {
   return put(redis, "box", boxId(box), box, BOXES_PER_COMPANY);
 }
 
@@ -100,26 +85,21 @@ function put<K extends Kind>(
   redis: Redis,
   kind: K,
   id: string,
-  wanted: Listed[K],
+  wanted: Omit<Listed[K], "fileEntry">,
   limit: number,
 ): Promise<PutOutcome<Listed[K]>> {
   return underSetupLock(redis, async () => {
     const before = (await readEntity(redis, kind, id)) as Listed[K] | null;
     if (!before && (await idsBeside(redis, kind, id)).length >= limit) return "full";
-    if (before && sameFields(before, wanted)) return { before };
     const field = deletedSetting(kind, id);
     // Deleted and made again: the file's entry has still been applied.
-    const fileEntry = before?.fileEntry ?? (await redis.hGet(DELETED_SETTINGS_KEY, field));
-    await saveEntity(redis, kind, id, { ...wanted, ...(fileEntry && { fileEntry }) } as never);
+    const fileEntry = before?.fileEntry ?? (await redis.hGet(DELETED_SETTINGS_KEY, field)) ?? "";
+    const isNew = await saveEntity(redis, kind, id, { ...wanted, fileEntry } as Entities[K]);
+    if (!isNew) return { before };
     await redis.hDel(DELETED_SETTINGS_KEY, field);
     await bumpVersion(redis);
     return { before };
   });
-}
-
-function sameFields<T extends object>(before: T, wanted: T): boolean {
-  const fields = Object.keys(wanted) as (keyof T)[];
-  return fields.every((field) => before[field] === wanted[field]);
 }
 
 /** Templates of a channel. */

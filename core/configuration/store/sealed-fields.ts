@@ -1,9 +1,10 @@
 /** Every sealed text in the store: where it is, and how it is re-sealed with another key while others read and write. */
+
+import type { EntityKind, Issued } from "#core/configuration/rules/entities.ts";
 import { chunks } from "#core/platform/process/chunks.ts";
 import { type Redis, run, script } from "#core/platform/redis/client.ts";
 import { type Vault, WrongKey } from "#core/platform/secrets/secrets.ts";
-import { type Issued, list, textOf } from "./courier-access.ts";
-import { type EntityKind, entityIds, entityKey } from "./entities.ts";
+import { entityIds, entityKey } from "./entities.ts";
 import resealSource from "./reseal.lua" with { type: "text" };
 import { underAccountLock, underSetupLock } from "./setup-lock.ts";
 
@@ -17,16 +18,20 @@ type Change = (sealed: string) => string;
 /** Texts that contain a list of token hashes as well as sealed secrets. */
 const TOKEN_HASH = /^[0-9a-f]{64}$/;
 
+/** For a field that is a list. */
+function inEach<T>(changed: (item: T, change: Change) => T) {
+  return (text: string, change: Change) =>
+    JSON.stringify((JSON.parse(text) as T[]).map((item) => changed(item, change)));
+}
+
 /** How to re-seal the texts of each field. Add every new field that contains one here. */
 const FIELDS: Readonly<
   Partial<Record<EntityKind, Readonly<Record<string, (text: string, change: Change) => string>>>>
 > = {
   courier: {
-    signingSecrets: (text, change) => JSON.stringify(list<string>(text).map(change)),
-    panelSigningSecrets: (text, change) =>
-      textOf(list<Issued>(text).map((one) => ({ ...one, value: change(one.value) }))),
-    revoked: (text, change) =>
-      textOf(list<string>(text).map((one) => (TOKEN_HASH.test(one) ? one : change(one)))),
+    signingSecrets: inEach<string>((one, change) => change(one)),
+    panelSigningSecrets: inEach<Issued>((one, change) => ({ ...one, value: change(one.value) })),
+    revoked: inEach<string>((one, change) => (TOKEN_HASH.test(one) ? one : change(one))),
   },
   endpoint: {
     secret: (text, change) => change(text),

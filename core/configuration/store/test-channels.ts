@@ -3,8 +3,9 @@
  * channel that it is the shadow of, as they are now.
  */
 
+import type { ChannelEntity } from "#core/configuration/rules/entities.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
-import { type ChannelEntity, nextId } from "./entities.ts";
+import { nextId } from "./entities.ts";
 
 /** No channel of a setup file has such a code. */
 export const testCodeOf = (code: string) => `${code}:test`;
@@ -24,6 +25,6 @@ export function withShadows(entities: readonly ChannelEntity[]): ChannelEntity[]
     if (!live) return [];
     const { id, testOf } = entity;
     const name = `${live.name} (test)`;
-    return [{ ...live, id, testOf, code: testCodeOf(live.code), name, webhookV1: "" }];
+    return [{ ...live, id, testOf, code: testCodeOf(live.code), name, webhookV1: null }];
   });
 }

@@ -1,6 +1,7 @@
 /** Templates of a channel's messages: read when they are needed, not with every configuration. */
 
-import { readEntity, type TemplateEntity } from "#core/configuration/store/entities.ts";
+import type { TemplateEntity } from "#core/configuration/rules/entities.ts";
+import { readEntity } from "#core/configuration/store/entities.ts";
 import { type TemplateChoice, templateOrder } from "#core/merchants/rules/notification.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import type { Language } from "#core/shipments/rules/shipment.ts";

@@ -2,11 +2,11 @@
  * A setup file laid over settings that the panel changes too. A file is applied at every start, so only what it says otherwise
  * than the last time counts: the panel's word stands for the rest.
  */
+import { CHANNEL_SETTINGS } from "#core/configuration/rules/settings.ts";
 import type { Remaining, SetupChannel, SetupChannelCourier } from "./setup.ts";
 
-/** Settings of a channel that are one value each; `active` is kept apart. */
-const OWN_SETTINGS = ["name", "language", "trackingPage", "addressCheck", "webhookV1"] as const;
-type OwnSettings = Pick<SetupChannel, (typeof OWN_SETTINGS)[number]>;
+type OwnSettings = Pick<SetupChannel, keyof typeof CHANNEL_SETTINGS>;
+const OWN_SETTINGS = Object.keys(CHANNEL_SETTINGS) as (keyof OwnSettings)[];
 
 /** What a setup file has said last of a channel's settings. */
 export interface SaidOfChannel {

@@ -1,10 +1,15 @@
 /** The setup file: couriers, registries, companies and their channels. One schema validates, types and documents it. */
 
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { fileMembers } from "#core/configuration/rules/entity.ts";
+import {
+  CHANNEL_SETTINGS,
+  COMPANY_SETTINGS,
+  COURIER_SETTINGS,
+} from "#core/configuration/rules/settings.ts";
 import { DeliveredTo } from "#core/events/rules/event.ts";
 import { referenceText } from "#core/events/rules/reference.ts";
 import { naturalKey, OrderInput, withoutNullMembers } from "#core/merchants/rules/order.ts";
-import { DATE_SUPPORTS } from "#core/merchants/rules/stock-release.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { type Fault, listFaults } from "#core/platform/schema/fault.ts";
 import { nameText } from "#core/platform/schema/name-text.ts";
@@ -28,14 +33,11 @@ import { faultOfWebhookUrl, WEBHOOK_V1_PROTOCOLS } from "#core/webhooks/rules/we
 
 /** Document 3, "Limits"; disabled ones count. */
 export const ENDPOINTS_PER_CHANNEL = 5;
-/** Less than what is read of a receiver's answer. */
-const ACKNOWLEDGEMENT_LENGTH = 4_096;
 
 const strict = { additionalProperties: false } as const;
 const optional = <T extends TSchema>(schema: T) => Type.Optional(schema);
 const code = entityCode;
 const text = Type.String({ minLength: 1, maxLength: 255 });
-const name = nameText(255);
 const language = Type.Union(LANGUAGES.map((name) => Type.Literal(name)));
 const postcode = Type.String({ minLength: 1, maxLength: 16 });
 /** At least eight characters, in a form that counts whole ones with and without the flag `u`. */
@@ -103,12 +105,10 @@ const oneOrMore = <T extends TSchema>(schema: T) =>
 export const SetupCourier = Type.Object(
   {
     code,
-    name: optional(name),
-    environment: optional(text),
+    ...fileMembers(COURIER_SETTINGS),
     acceptingEvents: optional(Type.Boolean()),
     tokens: Type.Array(token, { minItems: 1, maxItems: 10 }),
     signingSecrets: optional(Type.Array(token, { maxItems: 10 })),
-    signatureRequired: optional(Type.Boolean()),
     /** OAuth 2.0 client credentials, beside the tokens; null switches them off. */
     oauth: optional(
       Type.Union([Type.Object({ clientId: text, clientSecret: secret }, strict), Type.Null()]),
@@ -123,7 +123,6 @@ export const SetupCourier = Type.Object(
         Type.Null(),
       ]),
     ),
-    allowedIps: optional(Type.Array(text, { maxItems: 1_000 })),
     rateLimit: optional(
       Type.Object(
         {
@@ -133,27 +132,8 @@ export const SetupCourier = Type.Object(
         strict,
       ),
     ),
-    stockRelease: optional(
-      Type.Union([Type.Literal("none"), Type.Literal("sync"), Type.Literal("deferred")]),
-    ),
-    stockReleaseDate: optional(
-      Type.Union(
-        DATE_SUPPORTS.map((name) => Type.Literal(name)),
-        {
-          description:
-            "whether the carrier requires, supports or ignores a redelivery date; default optional",
-        },
-      ),
-    ),
     stockReleaseNeedsDate: optional(
       Type.Boolean({ description: "deprecated: true means stockReleaseDate required" }),
-    ),
-    stockReleaseUrl: optional(
-      Type.String({
-        pattern: "^(https?://.+)?$",
-        maxLength: 2_048,
-        description: "http or https address of the gateway for stock releases; empty = none",
-      }),
     ),
     catalogue: optional(Type.Array(SetupCatalogueEntry, { maxItems: CATALOGUE_LIMIT })),
   },
@@ -328,23 +308,12 @@ export const SCOPES = [
 ] as const;
 export type Scope = (typeof SCOPES)[number];
 
-export const SetupWebhookV1 = Type.Object(
-  {
-    url: Type.String({ minLength: 1 }),
-    acknowledgement: Type.String({ maxLength: ACKNOWLEDGEMENT_LENGTH }),
-  },
-  strict,
-);
-
 export const SetupChannel = Type.Object(
   {
     code,
-    name: optional(name),
+    ...fileMembers(CHANNEL_SETTINGS),
     active: optional(Type.Boolean()),
-    language: optional(language),
     rateLimit: optional(SetupRateLimit),
-    trackingPage: optional(Type.Boolean()),
-    addressCheck: optional(Type.Boolean()),
     apiKeys: optional(
       Type.Array(
         Type.Object(
@@ -375,7 +344,6 @@ export const SetupChannel = Type.Object(
       ),
     ),
     webhooks: optional(Type.Array(SetupWebhook, { maxItems: ENDPOINTS_PER_CHANNEL })),
-    webhookV1: optional(SetupWebhookV1),
     orders: optional(Type.Array({ ...OrderInput, nullIsAbsent: true })),
     sandbox: optional(Type.Array(SandboxRow)),
   },
@@ -385,12 +353,7 @@ export const SetupChannel = Type.Object(
 export const SetupCompany = Type.Object(
   {
     code,
-    name: optional(name),
-    language: optional(language),
-    seatPostcode: optional(postcode),
-    products: optional(
-      Type.Array(Type.Union([Type.Literal("api-parcels"), Type.Literal("checkAddress")])),
-    ),
+    ...fileMembers(COMPANY_SETTINGS),
     boxes: optional(Type.Array(SetupBox, { maxItems: BOXES_PER_COMPANY })),
     channels: optional(Type.Array(SetupChannel)),
   },

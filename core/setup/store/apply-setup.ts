@@ -1,6 +1,6 @@
 /** Applies a setup file. Twice changes nothing the second time; a faulty file changes nothing at all. */
 
-import { bumpVersion, type RegistryEntity } from "#core/configuration/store/entities.ts";
+import { bumpVersion } from "#core/configuration/store/entities.ts";
 import { underSetupLock } from "#core/configuration/store/setup-lock.ts";
 import type { LabelCarriers } from "#core/merchants/rules/label-carrier.ts";
 import type { Cidr } from "#core/platform/network/cidr.ts";
@@ -99,7 +99,7 @@ async function write(writer: SetupWriter, file: SetupFile): Promise<void> {
 
 async function writeRegistry({ stored, save }: SetupWriter, file: SetupFile): Promise<void> {
   await save("registry", "all", stored.registry, {
-    platforms: JSON.stringify(mergedPlatforms(file, stored.registry)),
-    statusDetails: JSON.stringify(mergedDetails(file, stored.registry)),
-  } satisfies RegistryEntity);
+    platforms: mergedPlatforms(file, stored.registry),
+    statusDetails: mergedDetails(file, stored.registry),
+  });
 }

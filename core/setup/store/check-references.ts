@@ -1,7 +1,7 @@
 /** What a setup file names must exist, in the file or from before, and belong to nobody else. */
 
-import { clientIdOf, listedTokens } from "#core/configuration/store/courier-access.ts";
-import type { ChannelEntity } from "#core/configuration/store/entities.ts";
+import type { ChannelEntity } from "#core/configuration/rules/entities.ts";
+import { listedTokens } from "#core/configuration/store/courier-access.ts";
 import { testCodeOf } from "#core/configuration/store/test-channels.ts";
 import { isGeneric, type LabelCarriers } from "#core/merchants/rules/label-carrier.ts";
 import { parseCidr } from "#core/platform/network/cidr.ts";
@@ -10,8 +10,6 @@ import { hashToken } from "#core/platform/secrets/secrets.ts";
 import {
   mergeChannelCouriers,
   ownersOfTranscodings,
-  type SaidOfChannel,
-  type StoredChannelCourier,
   TRANSCODING_TAKEN,
 } from "#core/setup/rules/merge-said.ts";
 import type {
@@ -23,7 +21,7 @@ import type {
   SetupFile,
 } from "#core/setup/rules/setup.ts";
 import { isTestCourier } from "#core/shipments/rules/test-parcel.ts";
-import { detailsOf, mergedPlatforms, parseStored, type Stored } from "./stored-setup.ts";
+import { detailsOf, mergedPlatforms, type Stored } from "./stored-setup.ts";
 
 const NO_NETWORK = "An address or a network such as 10.0.0.0/8 or fd00::/8.";
 
@@ -36,7 +34,7 @@ interface Known {
   /** Courier codes by the hash of a token. */
   readonly tokens: ReadonlyMap<string, string>;
   /** Courier codes by client id. */
-  readonly clients: ReadonlyMap<string | null, string>;
+  readonly clients: ReadonlyMap<string | undefined, string>;
   /** `channelId:code` by the hash of an API key. */
   readonly apiKeys: ReadonlyMap<string, string>;
 }
@@ -85,7 +83,7 @@ function knownWith(
         listedTokens(courier).map((hash) => [hash, courier.code] as const),
       ),
     ),
-    clients: new Map(couriers.map((courier) => [clientIdOf(courier), courier.code] as const)),
+    clients: new Map(couriers.map((courier) => [courier.oauth?.clientId, courier.code] as const)),
     apiKeys: new Map([...stored.apiKeys].map(([owner, key]) => [key.hash, owner])),
   };
 }
@@ -165,9 +163,7 @@ function transcodingFaults(
   path: string,
 ): Fault[] {
   if (!owner) return [];
-  const stored = parseStored<StoredChannelCourier[]>(owner.couriers);
-  const { couriers: said } = owner.setupSaid ? parseStored<SaidOfChannel>(owner.setupSaid) : {};
-  const merged = mergeChannelCouriers(stored, said, channel.couriers);
+  const merged = mergeChannelCouriers(owner.couriers, owner.setupSaid.couriers, channel.couriers);
   const owners = ownersOfTranscodings(merged);
   const named = new Set(
     channel.couriers?.flatMap(({ code, transcodings }) => (transcodings && code ? [code] : [])),
@@ -205,7 +201,7 @@ export function detailFaults(
 
 function clientFaults(
   { code, oauth }: Remaining<SetupCourier>,
-  owners: ReadonlyMap<string | null, string>,
+  owners: ReadonlyMap<string | undefined, string>,
   path: string,
 ): Fault[] {
   const owner = oauth?.clientId === undefined ? undefined : owners.get(oauth.clientId);

@@ -1,14 +1,13 @@
 /** What the webhooks of a setup file must agree with beyond their schema (document 3, "Endpoint configuration", "Limits"). */
 import { createHash } from "node:crypto";
+import type { ChannelEntity, EndpointEntity } from "#core/configuration/rules/entities.ts";
 import { hasPreviousSecret } from "#core/configuration/store/endpoint-entity.ts";
-import type { ChannelEntity, EndpointEntity } from "#core/configuration/store/entities.ts";
 import { testCodeOf } from "#core/configuration/store/test-channels.ts";
 import type { Cidr } from "#core/platform/network/cidr.ts";
 import type { Resolve } from "#core/platform/network/resolve-name.ts";
 import { hostOf, isPrivateByItself, vetHosts } from "#core/platform/network/vetted-address.ts";
 import type { Fault } from "#core/platform/schema/fault.ts";
 import { hashToken, type Vault } from "#core/platform/secrets/secrets.ts";
-import type { SaidOfChannel } from "#core/setup/rules/merge-said.ts";
 import {
   ENDPOINTS_PER_CHANNEL,
   type Remaining,
@@ -16,7 +15,6 @@ import {
   type SetupFile,
   type SetupWebhook,
 } from "#core/setup/rules/setup.ts";
-import { parseStored } from "./stored-setup.ts";
 
 interface StoredWebhooks {
   /** By code. */
@@ -87,7 +85,6 @@ function targetsOf(
   stored: StoredWebhooks,
   path: string,
 ): Target[] {
-  const said: SaidOfChannel = owner?.setupSaid ? parseStored(owner.setupSaid) : {};
   // What is no URL is a fault already.
   const target = (name: string, url: string | undefined, isSaved: boolean): Target[] =>
     url !== undefined && URL.canParse(url)
@@ -100,7 +97,7 @@ function targetsOf(
     ...target(
       "webhookV1",
       webhookV1?.url,
-      JSON.stringify(webhookV1) !== JSON.stringify(said.own?.webhookV1),
+      JSON.stringify(webhookV1) !== JSON.stringify(owner?.setupSaid.own?.webhookV1),
     ),
   ];
 }
@@ -111,7 +108,7 @@ function isNew(
   { endpoints, deletedWebhooks }: StoredWebhooks,
 ): boolean {
   const key = `${channelId}:${webhook.code}`;
-  const applied = endpoints.get(key)?.fileEntry ?? deletedWebhooks.get(key);
+  const applied = endpoints.get(key)?.fileEntry || deletedWebhooks.get(key);
   return applied !== fingerprintOf(webhook);
 }
 
@@ -162,6 +159,7 @@ function checkSecrets(
       const { previousSecret, previousUntilMs } = before;
       const endsOne =
         isRotation(secret, before, vault) &&
+        previousSecret !== null &&
         hasPreviousSecret(before, nowMs) &&
         vault.open(previousSecret) !== secret;
       if (!endsOne) return [];

@@ -1,6 +1,7 @@
 /** What the parts of a setup file are written with, and what comes of it. */
 
-import { type EntityKind, saveEntity } from "#core/configuration/store/entities.ts";
+import type { Entities, EntityKind } from "#core/configuration/rules/entities.ts";
+import { saveEntity } from "#core/configuration/store/entities.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import type { Vault } from "#core/platform/secrets/secrets.ts";
 import type { GeneratedSecret } from "#core/platform/secrets/unshown-secrets.ts";
@@ -15,11 +16,11 @@ export interface SetupWriter {
   readonly stored: Stored;
   readonly nowMs: number;
   /** Saves an entity unless it is as it was. */
-  readonly save: <T extends object>(
-    kind: EntityKind,
+  readonly save: <K extends EntityKind>(
+    kind: K,
     id: string,
-    before: T | undefined,
-    after: T,
+    before: Entities[K] | undefined,
+    after: Entities[K],
   ) => Promise<void>;
   /** What the file left out: shown once, by `keep`. */
   readonly generated: GeneratedSecret[];
@@ -46,23 +47,12 @@ export function createSetupWriter(
     remaps: [],
     written: 0,
     async save(kind, id, before, after) {
-      if (before && sameFields(before, after)) return;
+      if (before && Bun.deepEquals(before, { ...before, ...after })) return;
       await keep(writer.generated.slice(kept));
       kept = writer.generated.length;
-      await saveEntity(redis, kind, id, after as never);
+      await saveEntity(redis, kind, id, after);
       writer.written += 1;
     },
   };
   return writer;
-}
-
-/** A list as entities store it: what the file gives, else what stood there. */
-export function listOf(given: readonly unknown[] | undefined, before: string | undefined): string {
-  return given === undefined ? (before ?? "[]") : JSON.stringify(given);
-}
-
-/** redis-om drops empty texts on the way, so an absent field equals an empty one. */
-function sameFields(before: object, after: object): boolean {
-  const stored = before as Record<string, unknown>;
-  return Object.entries(after).every(([field, value]) => (stored[field] ?? "") === value);
 }

@@ -1,16 +1,16 @@
 /** What a setup file meets in the store: the entities of before, by the names that the file uses for them. */
 
-import {
-  type ApiKeyEntity,
-  allEntities,
-  type BoxEntity,
-  type ChannelEntity,
-  type CompanyEntity,
-  type CourierEntity,
-  type EndpointEntity,
-  type RegistryEntity,
-  type TemplateEntity,
-} from "#core/configuration/store/entities.ts";
+import type {
+  ApiKeyEntity,
+  BoxEntity,
+  ChannelEntity,
+  CompanyEntity,
+  CourierEntity,
+  EndpointEntity,
+  Entities,
+  TemplateEntity,
+} from "#core/configuration/rules/entities.ts";
+import { allEntities } from "#core/configuration/store/entities.ts";
 import { templateId } from "#core/configuration/store/merchant-settings.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import { DELETED_SETTINGS_KEY, DELETED_WEBHOOKS_KEY } from "#core/platform/redis/keys.ts";
@@ -25,7 +25,7 @@ export interface Stored {
   readonly apiKeys: ReadonlyMap<string, ApiKeyEntity>;
   readonly endpoints: ReadonlyMap<string, EndpointEntity>;
   readonly templates: ReadonlyMap<string, TemplateEntity>;
-  readonly registry: RegistryEntity | undefined;
+  readonly registry: Entities["registry"] | undefined;
   /** Endpoints that the panel deleted: fingerprint of the file's entry, which does not bring them back. */
   readonly deletedWebhooks: ReadonlyMap<string, string>;
   /** The same of boxes and templates. */
@@ -64,23 +64,22 @@ export async function readStored(redis: Redis): Promise<Stored> {
 
 export function mergedPlatforms(
   file: Remaining<SetupFile>,
-  registry: RegistryEntity | undefined,
+  registry: Entities["registry"] | undefined,
 ): string[] {
-  const before = registry ? parseStored<string[]>(registry.platforms) : [];
-  return [...new Set([...before, ...(file.platforms ?? [])])];
+  return [...new Set([...(registry?.platforms ?? []), ...(file.platforms ?? [])])];
 }
 
 export function mergedDetails(
   file: SetupFile,
-  registry: RegistryEntity | undefined,
+  registry: Entities["registry"] | undefined,
 ): SetupStatusDetail[] {
   return mergeBy(detailsOf(registry), file.statusDetails ?? [], ({ id }) => String(id));
 }
 
-export function detailsOf(registry: RegistryEntity | undefined): readonly SetupStatusDetail[] {
-  return registry
-    ? parseStored<SetupStatusDetail[]>(registry.statusDetails)
-    : DEFAULT_STATUS_DETAILS;
+export function detailsOf(
+  registry: Entities["registry"] | undefined,
+): readonly SetupStatusDetail[] {
+  return registry?.statusDetails ?? DEFAULT_STATUS_DETAILS;
 }
 
 /** Entries of `after` replace what they name in `before`, member by member; the others stay. */
@@ -93,8 +92,4 @@ export function mergeBy<T extends object>(
   // A faulty item leaves a hole in its list, which is passed over.
   after.forEach((item) => void merged.set(key(item), { ...merged.get(key(item)), ...item }));
   return [...merged.values()];
-}
-
-export function parseStored<T>(text: string): T {
-  return JSON.parse(text);
 }

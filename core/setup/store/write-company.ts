@@ -1,11 +1,9 @@
 /** The companies of a setup file, with their channels. */
 
-import {
-  type ApiKeyEntity,
-  type ChannelEntity,
-  type CompanyEntity,
-  nextId,
-} from "#core/configuration/store/entities.ts";
+import type { ChannelEntity, Entities } from "#core/configuration/rules/entities.ts";
+import { settingsAfter } from "#core/configuration/rules/entity.ts";
+import { CHANNEL_SETTINGS, COMPANY_SETTINGS } from "#core/configuration/rules/settings.ts";
+import { nextId } from "#core/configuration/store/entities.ts";
 import { deletedSetting, templateId } from "#core/configuration/store/merchant-settings.ts";
 import { newShadow, testCodeOf } from "#core/configuration/store/test-channels.ts";
 import { putOrders } from "#core/merchants/store/orders.ts";
@@ -16,8 +14,6 @@ import {
   mergeChannelCouriers,
   newlySaid,
   ownSettingsOf,
-  type SaidOfChannel,
-  type StoredChannelCourier,
   saidAfter,
 } from "#core/setup/rules/merge-said.ts";
 import {
@@ -27,8 +23,7 @@ import {
   type SetupCompany,
 } from "#core/setup/rules/setup.ts";
 import { fingerprintOf } from "./setup-webhooks.ts";
-import { listOf, type SetupWriter } from "./setup-writer.ts";
-import { parseStored } from "./stored-setup.ts";
+import type { SetupWriter } from "./setup-writer.ts";
 import { writeWebhook } from "./write-webhook.ts";
 
 /** Requests of a channel at once, and again in a minute, unless it is given others. */
@@ -42,11 +37,8 @@ export async function writeCompany(writer: SetupWriter, company: SetupCompany): 
   await save("company", String(id), before, {
     id,
     code: company.code,
-    name: company.name ?? before?.name ?? company.code,
-    language: company.language ?? before?.language ?? "it",
-    seatPostcode: company.seatPostcode ?? before?.seatPostcode ?? "",
-    products: listOf(company.products, before?.products),
-  } satisfies CompanyEntity);
+    ...settingsAfter(COMPANY_SETTINGS, company, before ?? { name: company.code }),
+  });
   for (const box of company.boxes ?? []) {
     const boxId = `${id}:${box.code}`;
     const entity = { companyId: id, ...box, fileEntry: fingerprintOf(box) };
@@ -63,9 +55,8 @@ async function writeChannel(
   const { redis, stored, save } = writer;
   const before = stored.channels.get(channel.code);
   const id = before?.id ?? (await nextId(redis, "channel"));
-  const said: SaidOfChannel = before?.setupSaid ? parseStored(before.setupSaid) : {};
+  const said = before?.setupSaid ?? {};
   const after = saidAfter(said, channel);
-  const known = before ? parseStored<StoredChannelCourier[]>(before.couriers) : [];
   const own = newlySaid(ownSettingsOf(channel), said.own);
   const rateLimit = newlySaid(channel.rateLimit, said.rateLimit);
   const isNewSender = JSON.stringify(channel.sender) !== JSON.stringify(said.sender);
@@ -74,21 +65,16 @@ async function writeChannel(
   const entity: ChannelEntity = {
     id,
     companyId,
+    testOf: null,
     code: channel.code,
-    name: own.name ?? before?.name ?? channel.code,
+    ...settingsAfter(CHANNEL_SETTINGS, own, before ?? { name: channel.code }),
     ...activation(channel.active, before),
-    language: own.language ?? before?.language ?? "it",
     bucketSize: rateLimit.bucketSize ?? before?.bucketSize ?? DEFAULT_BUCKET_SIZE,
     refillRate: rateLimit.refillRate ?? before?.refillRate ?? DEFAULT_REFILL_RATE,
-    trackingPage: own.trackingPage ?? before?.trackingPage ?? false,
-    addressCheck: own.addressCheck ?? before?.addressCheck ?? false,
-    couriers: JSON.stringify(mergeChannelCouriers(known, said.couriers, channel.couriers)),
-    sender: sender ? JSON.stringify(sender) : (before?.sender ?? ""),
-    emails: emails
-      ? JSON.stringify({ ...(before?.emails ? parseStored<object>(before.emails) : {}), ...emails })
-      : (before?.emails ?? ""),
-    webhookV1: own.webhookV1 ? JSON.stringify(own.webhookV1) : (before?.webhookV1 ?? ""),
-    setupSaid: JSON.stringify(after),
+    couriers: mergeChannelCouriers(before?.couriers ?? [], said.couriers, channel.couriers),
+    sender: sender ?? before?.sender ?? null,
+    emails: { ...before?.emails, ...emails },
+    setupSaid: after,
   };
   await save("channel", String(id), before, entity);
   const isTest = ({ mode }: { readonly mode?: string }) => mode === "test";
@@ -136,12 +122,12 @@ async function writeContents(
 }
 
 /** An entity that is one entry of the file: what the panel has changed or deleted since stays so until the entry changes. */
-async function saveEntry<T extends { readonly fileEntry?: string }>(
+async function saveEntry<K extends "box" | "template">(
   { redis, stored, save }: SetupWriter,
-  kind: "box" | "template",
+  kind: K,
   id: string,
-  before: T | undefined,
-  after: T,
+  before: Entities[K] | undefined,
+  after: Entities[K],
 ): Promise<void> {
   const deleted = deletedSetting(kind, id);
   const applied = before ? before.fileEntry : stored.deletedSettings.get(deleted);
@@ -166,9 +152,9 @@ async function writeApiKey(
     hash: key.key ? hashToken(key.key) : (before?.hash ?? newKeyHash(writer, channel, key.code)),
     active: key.active ?? before?.active ?? true,
     companyWideRead: key.companyWideRead ?? before?.companyWideRead ?? false,
-    scopes: listOf(key.scopes, before?.scopes ?? JSON.stringify(SCOPES)),
+    scopes: key.scopes ?? before?.scopes ?? SCOPES,
     revokedHash: before?.revokedHash ?? "",
-  } satisfies ApiKeyEntity);
+  });
 }
 
 function newKeyHash({ generated }: SetupWriter, channel: string, code: string): string {

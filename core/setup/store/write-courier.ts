@@ -1,41 +1,35 @@
 /** The couriers of a setup file. */
 
-import { courierAccess, list, textOf } from "#core/configuration/store/courier-access.ts";
-import { type CourierEntity, nextId } from "#core/configuration/store/entities.ts";
+import type { CourierEntity } from "#core/configuration/rules/entities.ts";
+import { settingsAfter } from "#core/configuration/rules/entity.ts";
+import { COURIER_SETTINGS } from "#core/configuration/rules/settings.ts";
+import { courierAccess } from "#core/configuration/store/courier-access.ts";
+import { nextId } from "#core/configuration/store/entities.ts";
 import type { DateSupport } from "#core/merchants/rules/stock-release.ts";
 import { newToken, type Vault } from "#core/platform/secrets/secrets.ts";
-import type { SetupCatalogueEntry, SetupCourier } from "#core/setup/rules/setup.ts";
+import type { SetupCourier } from "#core/setup/rules/setup.ts";
 import { type CatalogueEntry, sameMapping } from "#core/statuses/rules/map-status.ts";
 import { mergeCatalogue } from "#core/statuses/rules/merge-catalogue.ts";
-import { announceRemap, catalogueOf } from "#core/statuses/store/remaps.ts";
-import { listOf, type SetupWriter } from "./setup-writer.ts";
-import { parseStored } from "./stored-setup.ts";
+import { announceRemap } from "#core/statuses/store/remaps.ts";
+import type { SetupWriter } from "./setup-writer.ts";
 
 export async function writeCourier(writer: SetupWriter, courier: SetupCourier): Promise<void> {
   const { redis, stored, save } = writer;
   const before = stored.couriers.get(courier.code);
-  const entries = before ? catalogueOf(before) : [];
-  const said = before?.setupCatalogue
-    ? parseStored<SetupCatalogueEntry[]>(before.setupCatalogue)
-    : [];
+  const { catalogue: entries = [], setupCatalogue: said = [] } = before ?? {};
   const catalogue = mergeCatalogue({ entries, said }, courier.catalogue ?? []);
   if (before) await announceRemapped(writer, courier.code, entries, catalogue.entries);
+  const given = { ...courier, stockReleaseDate: dateSupportOf(courier) };
   await save("courier", courier.code, before, {
     number: before?.number ?? (await nextId(redis, "courier")),
     code: courier.code,
-    name: courier.name ?? before?.name ?? courier.code,
-    environment: courier.environment ?? before?.environment ?? "production",
+    ...settingsAfter(COURIER_SETTINGS, given, before ?? { name: courier.code }),
     ...courierAccess(courier, before, signingSecretsOf(writer, courier, before)),
-    signatureRequired: courier.signatureRequired ?? before?.signatureRequired ?? false,
-    allowedIps: listOf(courier.allowedIps, before?.allowedIps),
     perSecond: courier.rateLimit?.perSecond ?? before?.perSecond ?? 20,
     burst: courier.rateLimit?.burst ?? before?.burst ?? 100,
-    stockRelease: courier.stockRelease ?? before?.stockRelease ?? "none",
-    stockReleaseDate: dateSupportOf(courier) ?? before?.stockReleaseDate ?? "optional",
-    stockReleaseUrl: courier.stockReleaseUrl ?? before?.stockReleaseUrl ?? "",
-    catalogue: JSON.stringify(catalogue.entries),
-    setupCatalogue: textOf(catalogue.said),
-  } satisfies CourierEntity);
+    catalogue: catalogue.entries,
+    setupCatalogue: catalogue.said,
+  });
 }
 
 /** Codes that the file maps otherwise than before: their shipments are refolded, as after a panel call. */
@@ -60,24 +54,26 @@ function signingSecretsOf(
   { vault, generated }: SetupWriter,
   courier: SetupCourier,
   before: CourierEntity | undefined,
-): string {
+): readonly string[] {
   const { code, signingSecrets, signatureRequired = before?.signatureRequired } = courier;
-  const known = [before?.signingSecrets, before?.panelSigningSecrets].flatMap((text) => list(text));
+  const known = before ? [...before.signingSecrets, ...before.panelSigningSecrets] : [];
   if (!signatureRequired || signingSecrets !== undefined || known.length > 0) {
-    return sealList(vault, signingSecrets, before?.signingSecrets);
+    return sealed(vault, signingSecrets, before?.signingSecrets);
   }
   const secret = newToken("sig_");
   generated.push({ owner: `courier ${code}, signing secret`, secret });
-  return sealList(vault, [secret]);
+  return sealed(vault, [secret]);
 }
 
 /** Sealing is never the same twice: secrets that have not changed keep their sealed text. */
-function sealList(vault: Vault, secrets: readonly string[] | undefined, before = "[]"): string {
+function sealed(
+  vault: Vault,
+  secrets: readonly string[] | undefined,
+  before: readonly string[] = [],
+): readonly string[] {
   if (secrets === undefined) return before;
-  const known = new Map(
-    parseStored<string[]>(before).map((sealed) => [vault.open(sealed), sealed]),
-  );
-  return JSON.stringify(secrets.map((secret) => known.get(secret) ?? vault.seal(secret)));
+  const known = new Map(before.map((text) => [vault.open(text), text]));
+  return secrets.map((secret) => known.get(secret) ?? vault.seal(secret));
 }
 
 function dateSupportOf(courier: SetupCourier): DateSupport | undefined {

@@ -1,18 +1,18 @@
 /** The webhooks of a setup file (document 3, "Endpoint configuration"). */
 
+import type { EndpointEntity } from "#core/configuration/rules/entities.ts";
 import {
   earlierTargetsAfter,
   newEndpointId,
   newWebhookSecret,
   rotatedSecret,
 } from "#core/configuration/store/endpoint-entity.ts";
-import type { EndpointEntity } from "#core/configuration/store/entities.ts";
 import { DELETED_WEBHOOKS_KEY } from "#core/platform/redis/keys.ts";
 import { hashToken } from "#core/platform/secrets/secrets.ts";
 import type { SetupWebhook } from "#core/setup/rules/setup.ts";
 import { DEFAULT_MAX_CONCURRENCY } from "#core/webhooks/rules/concurrency.ts";
 import { fingerprintOf, isRotation } from "./setup-webhooks.ts";
-import { listOf, type SetupWriter } from "./setup-writer.ts";
+import type { SetupWriter } from "./setup-writer.ts";
 
 export async function writeWebhook(
   writer: SetupWriter,
@@ -35,22 +35,20 @@ export async function writeWebhook(
     channelId,
     code: webhook.code,
     ...target,
-    earlierTargets: before ? earlierTargetsAfter(before, target) : "",
+    earlierTargets: before ? earlierTargetsAfter(before, target) : [],
     trigger: webhook.trigger ?? before?.trigger ?? "status_change",
-    statuses: listOf(webhook.statuses, before?.statuses),
-    include: listOf(webhook.include, before?.include),
+    statuses: webhook.statuses ?? before?.statuses ?? [],
+    include: webhook.include ?? before?.include ?? [],
     alertEmail: webhook.alertEmail,
     maxConcurrency: webhook.maxConcurrency ?? before?.maxConcurrency ?? DEFAULT_MAX_CONCURRENCY,
     maxPerSecond:
-      webhook.maxPerSecond === undefined
-        ? (before?.maxPerSecond ?? 0)
-        : (webhook.maxPerSecond ?? 0),
+      webhook.maxPerSecond === undefined ? (before?.maxPerSecond ?? null) : webhook.maxPerSecond,
     active: before?.active ?? true,
-    disabled: before?.disabled ?? "",
+    disabled: before?.disabled ?? null,
     createdAtMs: before?.createdAtMs ?? nowMs,
     fileEntry,
     ...webhookSecret(writer, webhook, before, channel),
-  } satisfies EndpointEntity);
+  });
   await redis.hDel(DELETED_WEBHOOKS_KEY, key);
 }
 
@@ -63,7 +61,7 @@ function webhookSecret(
 ): Pick<EndpointEntity, "secret" | "previousSecret" | "previousUntilMs" | "fileSecretHash"> {
   const fileSecretHash = secret === undefined ? "" : hashToken(secret);
   if (before) {
-    const { secret: sealed, previousSecret = "", previousUntilMs } = before;
+    const { secret: sealed, previousSecret, previousUntilMs } = before;
     return secret !== undefined && isRotation(secret, before, vault)
       ? { ...rotatedSecret(sealed, vault.seal(secret), nowMs), fileSecretHash }
       : { secret: sealed, previousSecret, previousUntilMs, fileSecretHash };
@@ -72,5 +70,5 @@ function webhookSecret(
   if (secret === undefined) {
     generated.push({ owner: `channel ${channel}, webhook ${code}`, secret: value });
   }
-  return { secret: vault.seal(value), previousSecret: "", previousUntilMs: 0, fileSecretHash };
+  return { secret: vault.seal(value), previousSecret: null, previousUntilMs: 0, fileSecretHash };
 }

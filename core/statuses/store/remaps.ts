@@ -11,12 +11,8 @@
  * Remaps are worked off one after the other, the oldest first.
  */
 
-import {
-  bumpVersion,
-  type CourierEntity,
-  readEntity,
-  saveEntity,
-} from "#core/configuration/store/entities.ts";
+import type { CourierEntity } from "#core/configuration/rules/entities.ts";
+import { bumpVersion, readEntity, saveEntity } from "#core/configuration/store/entities.ts";
 import { expectSetupLock } from "#core/configuration/store/setup-lock.ts";
 import { type Redis, run, script } from "#core/platform/redis/client.ts";
 import { companyKeys, PARTITIONS, REMAP_KEYS } from "#core/platform/redis/keys.ts";
@@ -153,17 +149,13 @@ export async function saveCatalogue(
   courier: CourierEntity,
   changes: ReadonlyArray<Pick<RemapEntry, "code" | "after">>,
 ): Promise<void> {
-  const entries = new Map(catalogueOf(courier).map((entry) => [entry.code, entry]));
+  const entries = new Map(courier.catalogue.map((entry) => [entry.code, entry]));
   for (const { code, after } of changes) {
     if (after) entries.set(code, after);
     else entries.delete(code);
   }
-  const catalogue = JSON.stringify([...entries.values()]);
+  const catalogue = [...entries.values()];
   await saveEntity(redis, "courier", courier.code, { ...courier, catalogue });
-}
-
-export function catalogueOf({ catalogue }: CourierEntity): CatalogueEntry[] {
-  return JSON.parse(catalogue);
 }
 
 export async function readRemap(redis: Redis, id: string): Promise<Remap | null> {

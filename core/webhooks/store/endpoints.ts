@@ -3,9 +3,9 @@
  * Every write reads, changes and saves under the setup lock, so that no two of them undo each other.
  */
 
+import type { Disabled, EndpointEntity } from "#core/configuration/rules/entities.ts";
 import type { Configuration } from "#core/configuration/store/configuration.ts";
 import {
-  type Disabled,
   earlierTargetsAfter,
   hasPreviousSecret,
   rotatedSecret,
@@ -13,7 +13,6 @@ import {
 import {
   allEntities,
   bumpVersion,
-  type EndpointEntity,
   readEntity,
   removeEntity,
   saveEntity,
@@ -64,16 +63,10 @@ export function changeEndpoint(
   return underSetupLock(redis, async () => {
     const before = await readEntity(redis, "endpoint", endpointId);
     if (!before) return false;
-    // redis-om drops an empty text on the way.
-    const { previousSecret = "", disabled = "" } = before;
-    const whole = { ...before, previousSecret, disabled };
-    const change = changeOf(whole);
-    const fields = Object.keys(change) as (keyof EndpointChange)[];
-    if (fields.every((field) => whole[field] === change[field])) return true;
-    const after = { ...whole, ...change };
+    const after = { ...before, ...changeOf(before) };
     const earlierTargets = earlierTargetsAfter(before, after);
-    await saveEntity(redis, "endpoint", endpointId, { ...after, earlierTargets });
-    await bumpVersion(redis);
+    const changed = { ...after, earlierTargets };
+    if (await saveEntity(redis, "endpoint", endpointId, changed)) await bumpVersion(redis);
     return true;
   });
 }
@@ -163,7 +156,7 @@ export async function enableEndpoint(
 
 /** Repeating it changes nothing. */
 export async function switchOn(redis: Redis, endpointId: string): Promise<void> {
-  await changeEndpoint(redis, endpointId, () => ({ active: true, disabled: "" }));
+  await changeEndpoint(redis, endpointId, () => ({ active: true, disabled: null }));
 }
 
 /** Disables an endpoint, unless it has succeeded, or begun to fail again, since its clock was read. */
@@ -185,7 +178,7 @@ export async function switchOff(
   disabled: Disabled,
 ): Promise<void> {
   await changeEndpoint(redis, endpointId, ({ active }) =>
-    active ? { active: false, disabled: JSON.stringify(disabled) } : {},
+    active ? { active: false, disabled } : {},
   );
 }
 

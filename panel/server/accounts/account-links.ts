@@ -1,6 +1,6 @@
 /** One-time links of accounts, and the mails that carry them. */
 import { accountMail } from "#core/accounts/rules/account-mail.ts";
-import type { AccountEntity } from "#core/configuration/store/entities.ts";
+import type { AccountEntity } from "#core/configuration/rules/entities.ts";
 import type { Mailer } from "#core/platform/process/mail.ts";
 import { hashToken } from "#core/platform/secrets/secrets.ts";
 import type { Language } from "#core/shipments/rules/shipment.ts";

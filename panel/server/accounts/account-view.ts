@@ -6,7 +6,7 @@ import {
   ALL_ROLES,
   type Role,
 } from "#core/accounts/rules/roles.ts";
-import type { AccountEntity } from "#core/configuration/store/entities.ts";
+import type { AccountEntity } from "#core/configuration/rules/entities.ts";
 import { nameText } from "#core/platform/schema/name-text.ts";
 import { nullableText } from "#core/platform/schema/nullable.ts";
 

@@ -9,8 +9,8 @@ import {
   type NewAccount,
   readAccounts,
 } from "#core/accounts/store/accounts.ts";
+import type { AccountEntity } from "#core/configuration/rules/entities.ts";
 import type { Configuration } from "#core/configuration/store/configuration.ts";
-import type { AccountEntity } from "#core/configuration/store/entities.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
 import { mayAnswer } from "#core/platform/openapi/operation.ts";
 import type { Mailer } from "#core/platform/process/mail.ts";

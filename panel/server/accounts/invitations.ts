@@ -10,7 +10,7 @@ import {
   resetPassword,
 } from "#core/accounts/store/accounts.ts";
 import { writeAudit } from "#core/accounts/store/audit-log.ts";
-import type { AccountEntity } from "#core/configuration/store/entities.ts";
+import type { AccountEntity } from "#core/configuration/rules/entities.ts";
 import { takeCourierRate } from "#core/events/store/courier-rate.ts";
 import { publicRoutes } from "#core/platform/http/access.ts";
 import { mayAnswer } from "#core/platform/openapi/operation.ts";

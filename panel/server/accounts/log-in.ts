@@ -2,7 +2,7 @@
 import { totpStepOf } from "#core/accounts/rules/totp.ts";
 import { accountOfAddress, addressIdOf, isUsable, useCode } from "#core/accounts/store/accounts.ts";
 import { openSession, SESSION_MS } from "#core/accounts/store/sessions.ts";
-import type { AccountEntity } from "#core/configuration/store/entities.ts";
+import type { AccountEntity } from "#core/configuration/rules/entities.ts";
 import { takeCourierRate } from "#core/events/store/courier-rate.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
 import { isShardUnavailable } from "#core/platform/redis/unavailable-shard.ts";

@@ -5,7 +5,7 @@ import { Elysia } from "elysia";
 import type { AccountKind, Role } from "#core/accounts/rules/roles.ts";
 import { base32, otpauthUrl } from "#core/accounts/rules/totp.ts";
 import { changeAccount } from "#core/accounts/store/accounts.ts";
-import type { AccountEntity } from "#core/configuration/store/entities.ts";
+import type { AccountEntity } from "#core/configuration/rules/entities.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
 import { mayAnswer } from "#core/platform/openapi/operation.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";

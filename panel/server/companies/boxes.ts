@@ -1,6 +1,5 @@
 /** The boxes of a company: `boxCode` of a parcel gives its measures (document 1). */
 import { type Static, Type } from "@sinclair/typebox";
-import type { BoxEntity } from "#core/configuration/store/entities.ts";
 import { boxId, deleteSetting, putBox } from "#core/configuration/store/merchant-settings.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
 import { mayAnswer } from "#core/platform/openapi/operation.ts";
@@ -26,7 +25,7 @@ export function boxRoutes(runtime: Runtime) {
         const { boxCode } = checkedPath(params, pathChecker);
         const wanted = await readChecked(request, boxChecker);
         const { id: companyId } = companyOf(await live.refresh(), params.code);
-        const box: BoxEntity = { companyId, code: boxCode, ...wanted };
+        const box = { companyId, code: boxCode, ...wanted };
         const outcome = await putBox(redis, box);
         if (outcome === "full") throw tooMany();
         noteChange(request, outcome.before && boxView(outcome.before), boxView(box));

@@ -1,9 +1,9 @@
 /** API keys, settings and activation of channels, written under the setup lock, so that writers at the same time lose nothing. */
 
+import type { ChannelEntity } from "#core/configuration/rules/entities.ts";
 import {
   allEntities,
   bumpVersion,
-  type ChannelEntity,
   nextId,
   readEntity,
   saveEntity,
@@ -79,7 +79,7 @@ export async function issueApiKey(
       hash: hashToken(key),
       active: true,
       companyWideRead,
-      scopes: JSON.stringify(scopes),
+      scopes,
       revokedHash: "",
     });
     await bumpVersion(redis);

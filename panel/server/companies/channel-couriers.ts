@@ -1,7 +1,7 @@
 /** The couriers of a channel: which ones it ships with, what the merchant calls them, and its accounts with them. */
 import { type Static, Type } from "@sinclair/typebox";
+import type { ChannelEntity } from "#core/configuration/rules/entities.ts";
 import type { Configuration } from "#core/configuration/store/configuration.ts";
-import type { ChannelEntity } from "#core/configuration/store/entities.ts";
 import { labelCarriers } from "#core/merchants/rules/label-carrier.ts";
 import type { Config } from "#core/platform/environment/config.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
@@ -44,12 +44,11 @@ function courierCalls(runtime: Runtime) {
   /** @throws {Problem} 404, 409, 422 */
   async function change(request: Request, path: Names, changeOf: (all: Couriers) => Couriers) {
     const { channelCode, courierCode } = path;
-    const { before, after } = await changeSettings(runtime, channelCode, (channel) => {
-      const couriers = changeOf(couriersOf(channel));
-      return { couriers: JSON.stringify(couriers) };
-    });
-    const viewIn = (channel: ChannelEntity) => {
-      const found = couriersOf(channel).find(({ code }) => code === courierCode);
+    const { before, after } = await changeSettings(runtime, channelCode, ({ couriers }) => ({
+      couriers: changeOf(couriers),
+    }));
+    const viewIn = ({ couriers }: ChannelEntity) => {
+      const found = couriers.find(({ code }) => code === courierCode);
       return found ? channelCourierView(found) : null;
     };
     noteChange(request, viewIn(before), viewIn(after));
@@ -181,10 +180,6 @@ type View = Static<typeof ChannelCourierView>;
 function viewOr404(view: View | null): View {
   if (!view) throw notFound("courier");
   return view;
-}
-
-function couriersOf({ couriers }: ChannelEntity): StoredChannelCourier[] {
-  return JSON.parse(couriers);
 }
 
 /** @throws {Problem} 409 */

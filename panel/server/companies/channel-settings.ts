@@ -1,6 +1,6 @@
 /** Settings of a channel: its request budget, its sender, its mails. They count at once on every process. */
-import { type Static, Type } from "@sinclair/typebox";
-import type { ChannelEntity } from "#core/configuration/store/entities.ts";
+import { Type } from "@sinclair/typebox";
+import type { ChannelEntity } from "#core/configuration/rules/entities.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
 import { mayAnswer } from "#core/platform/openapi/operation.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
@@ -8,7 +8,7 @@ import { nullableText } from "#core/platform/schema/nullable.ts";
 import { mailSender } from "#core/platform/schema/text-forms.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { SetupRateLimit, SetupSender } from "#core/setup/rules/setup.ts";
-import { type Status, StatusSchema } from "#core/statuses/rules/status.ts";
+import { StatusSchema } from "#core/statuses/rules/status.ts";
 import { jsonBody, readChecked } from "#panel/server/http/checked-body.ts";
 import { noteChange, panelRoutes } from "#panel/server/panel-routes.ts";
 import { changeSettings } from "./channel-access.ts";
@@ -74,9 +74,9 @@ export function channelSettingsRoutes(runtime: Runtime) {
       "/panel/api/channels/:channelCode/sender",
       async ({ params, request }) => {
         const wanted = await readChecked(request, senderChecker);
-        const sender = JSON.stringify(wanted);
-        const { before } = await changeSettings(runtime, params.channelCode, () => ({ sender }));
-        noteChange(request, senderOf(before), wanted);
+        const change = { sender: wanted };
+        const { before } = await changeSettings(runtime, params.channelCode, () => change);
+        noteChange(request, before.sender, wanted);
         return wanted;
       },
       {
@@ -101,10 +101,10 @@ export function channelSettingsRoutes(runtime: Runtime) {
       "/panel/api/channels/:channelCode/sender",
       async ({ params, request, set }) => {
         const { before } = await changeSettings(runtime, params.channelCode, (channel) => {
-          if (channel.sender !== "") return { sender: "" };
+          if (channel.sender) return { sender: null };
           throw new Problem(404, "SENDER_NOT_FOUND", "The channel has no sender.");
         });
-        noteChange(request, senderOf(before), null);
+        noteChange(request, before.sender, null);
         set.status = 204;
       },
       {
@@ -125,13 +125,13 @@ function mailSettingsRoutes(runtime: Runtime) {
       "/panel/api/channels/:channelCode/emails",
       async ({ params, request }) => {
         const wanted = await readChecked(request, emailsChecker);
-        const { before, after } = await changeSettings(runtime, params.channelCode, (channel) =>
-          emailsWith(channel, wanted),
-        );
-        const senderIn = (channel: ChannelEntity) => {
-          const { managed = false, from = null } = emailsOf(channel);
-          return { managed, from };
-        };
+        const { before, after } = await changeSettings(runtime, params.channelCode, (channel) => ({
+          emails: { ...channel.emails, ...wanted },
+        }));
+        const senderIn = ({ emails: { managed = false, from = null } }: ChannelEntity) => ({
+          managed,
+          from,
+        });
         noteChange(request, senderIn(before), senderIn(after));
         return wanted;
       },
@@ -151,10 +151,10 @@ function mailSettingsRoutes(runtime: Runtime) {
       async ({ params, request }) => {
         const { statuses } = await readChecked(request, statusesChecker);
         const statusNotifications = [...new Set(statuses)];
-        const { before } = await changeSettings(runtime, params.channelCode, (channel) =>
-          emailsWith(channel, { statusNotifications }),
-        );
-        const known = emailsOf(before).statusNotifications ?? [];
+        const { before } = await changeSettings(runtime, params.channelCode, (channel) => ({
+          emails: { ...channel.emails, statusNotifications },
+        }));
+        const known = before.emails.statusNotifications ?? [];
         noteChange(request, { statuses: known }, { statuses: statusNotifications });
         return { statuses: statusNotifications };
       },
@@ -171,22 +171,4 @@ function mailSettingsRoutes(runtime: Runtime) {
         },
       },
     );
-}
-
-interface StoredEmails {
-  readonly managed?: boolean;
-  readonly from?: string | null;
-  readonly statusNotifications?: readonly Status[];
-}
-
-function emailsOf({ emails }: ChannelEntity): StoredEmails {
-  return emails ? JSON.parse(emails) : {};
-}
-
-function emailsWith(channel: ChannelEntity, change: StoredEmails) {
-  return { emails: JSON.stringify({ ...emailsOf(channel), ...change }) };
-}
-
-function senderOf({ sender }: ChannelEntity): Static<typeof SenderInput> | null {
-  return sender ? JSON.parse(sender) : null;
 }

@@ -1,5 +1,7 @@
 /** Companies and channels as they are configured: what their pages show, without a secret. */
 import { type Static, Type } from "@sinclair/typebox";
+import { settingsIn, shownMembers } from "#core/configuration/rules/entity.ts";
+import { CHANNEL_SETTINGS, COMPANY_SETTINGS } from "#core/configuration/rules/settings.ts";
 import type {
   ApiKey,
   Channel,
@@ -26,10 +28,7 @@ export const BoxView = Type.Object({
 
 export const CompanyView = Type.Object({
   code: Type.String(),
-  name: Type.String(),
-  language: Type.String(),
-  seatPostcode: text,
-  products: Type.Array(Type.String()),
+  ...shownMembers(COMPANY_SETTINGS),
   boxes: Type.Array(BoxView),
   channels: Type.Array(
     Type.Object({ code: Type.String(), name: Type.String(), active: Type.Boolean() }),
@@ -68,13 +67,10 @@ export const ApiKeyView = Type.Object({
 
 export const ChannelDetail = Type.Object({
   code: Type.String(),
-  name: Type.String(),
   companyCode: Type.String(),
   active: Type.Boolean(),
-  language: Type.String(),
+  ...shownMembers(CHANNEL_SETTINGS),
   rateLimit: RateLimitView,
-  trackingPage: Type.Boolean(),
-  addressCheck: Type.Boolean(),
   addressChecks: Type.Integer({ description: "so far; by month: …/address-checks" }),
   couriers: Type.Array(ChannelCourierView),
   boxes: Type.Array(BoxView, { description: "of the company" }),
@@ -85,10 +81,6 @@ export const ChannelDetail = Type.Object({
     statusNotifications: Type.Array(Type.String()),
     templates: Type.Array(TemplateView),
   }),
-  webhookV1: Type.Union([
-    Type.Object({ url: Type.String(), acknowledgement: Type.String() }),
-    Type.Null(),
-  ]),
   apiKeys: Type.Array(ApiKeyView, { description: "those of its shadow in test mode too" }),
 });
 
@@ -140,15 +132,12 @@ export function companyRoutes(runtime: Runtime) {
 }
 
 function companyView(
-  { code, name, language, seatPostcode, products, boxes, channelIds }: Company,
+  { code, boxes, channelIds, ...company }: Company,
   { channels }: Configuration,
 ): Static<typeof CompanyView> {
   return {
     code,
-    name,
-    language,
-    seatPostcode,
-    products: [...products],
+    ...settingsIn(COMPANY_SETTINGS, company),
     boxes: [...boxes.values()].map(boxView),
     channels: channelIds.flatMap((id) => {
       const channel = channels.get(id);
@@ -175,7 +164,7 @@ async function channelDetail(
   configuration: Configuration,
   channel: Channel,
 ): Promise<Static<typeof ChannelDetail>> {
-  const { id, companyId, code, name, active, language, trackingPage, addressCheck } = channel;
+  const { id, companyId, code, active } = channel;
   const company = configuration.companies.get(companyId);
   const [templates, checks] = await Promise.all([
     templatesOf(redis, id),
@@ -184,11 +173,8 @@ async function channelDetail(
   const { managed, from, statusNotifications } = channel.emails;
   return {
     code,
-    name,
     active,
-    language,
-    trackingPage,
-    addressCheck,
+    ...settingsIn(CHANNEL_SETTINGS, channel),
     companyCode: company?.code ?? "",
     rateLimit: { bucketSize: channel.bucketSize, refillRate: channel.refillRate },
     addressChecks: checks.reduce((sum, one) => sum + one.checks, 0),
@@ -201,7 +187,6 @@ async function channelDetail(
       statusNotifications: [...statusNotifications],
       templates: templates.map(templateView),
     },
-    webhookV1: channel.webhookV1 && { ...channel.webhookV1 },
     apiKeys: [...configuration.apiKeyById.values()].flatMap((key) => {
       const owner = configuration.channels.get(key.channelId);
       return owner && (owner.id === id || owner.testOf === id) ? [keyView(key, owner)] : [];

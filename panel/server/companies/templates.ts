@@ -2,7 +2,6 @@
 import { randomUUID } from "node:crypto";
 import { type Static, Type } from "@sinclair/typebox";
 import type { Channel } from "#core/configuration/store/configuration.ts";
-import type { TemplateEntity } from "#core/configuration/store/entities.ts";
 import {
   deleteSetting,
   putTemplate,
@@ -90,7 +89,7 @@ export function templateRoutes(runtime: Runtime, mailer: Mailer) {
         const wanted = await readChecked(request, templateChecker, TEMPLATE_BODY_BYTES);
         const { id: channelId } = settingsChannelOf(await live.refresh(), params.channelCode);
         const { event, language } = named;
-        const template: TemplateEntity = { channelId, event, language, ...wanted };
+        const template = { channelId, event, language, ...wanted };
         const outcome = await putTemplate(redis, template);
         if (outcome === "full") throw tooMany();
         noteChange(request, outcome.before && templateView(outcome.before), templateView(template));

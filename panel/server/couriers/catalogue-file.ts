@@ -1,7 +1,7 @@
 /** A courier's catalogue as a CSV file: download, preview of an upload, and the upload itself. */
 import { type Static, Type } from "@sinclair/typebox";
+import type { CourierEntity } from "#core/configuration/rules/entities.ts";
 import type { Configuration } from "#core/configuration/store/configuration.ts";
-import type { CourierEntity } from "#core/configuration/store/entities.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
 import { mayAnswer } from "#core/platform/openapi/operation.ts";
 import { hashToken } from "#core/platform/secrets/secrets.ts";
@@ -13,7 +13,7 @@ import {
 } from "#core/statuses/rules/compare-catalogues.ts";
 import type { CatalogueEntry } from "#core/statuses/rules/map-status.ts";
 import { scopeOf } from "#core/statuses/store/remappings.ts";
-import { catalogueOf, needsScan } from "#core/statuses/store/remaps.ts";
+import { needsScan } from "#core/statuses/store/remaps.ts";
 import {
   CSV_FAULTS_LISTED,
   CSV_FILE_BYTES,
@@ -165,7 +165,7 @@ async function upload(
       base = baseOf(courier);
       if (query.base !== undefined && query.base !== base) throw changedSince();
       const entries = entriesRead(await read(courier));
-      return compareCatalogues(catalogueOf(courier), entries, isComplete);
+      return compareCatalogues(courier.catalogue, entries, isComplete);
     },
     live.now(),
   );
@@ -194,7 +194,7 @@ async function preview(
   if (entries === null) {
     return { errors: [...errors], changes: null, base, preview: null, remap: null };
   }
-  const before = catalogueOf(courier);
+  const before = courier.catalogue;
   const changes = compareCatalogues(before, entries, isComplete);
   const remapEntries = entriesOf(changes);
   const after = new Map(before.map((one) => [one.code, one]));
@@ -215,7 +215,7 @@ function readFor(
   courier: CourierEntity,
   file: CatalogueFile,
 ): Promise<ReadCatalogue> {
-  const before = new Map(catalogueOf(courier).map((one) => [one.code, one]));
+  const before = new Map(courier.catalogue.map((one) => [one.code, one]));
   return readCatalogue(file, before, new Set(statusDetails.keys()));
 }
 
@@ -237,7 +237,7 @@ function copied({ added, changed, removed, ...rest }: CatalogueChanges): Static<
 }
 
 function baseOf({ catalogue }: CourierEntity): string {
-  return hashToken(catalogue).slice(0, 16);
+  return hashToken(JSON.stringify(catalogue)).slice(0, 16);
 }
 
 function changedSince(): Problem {

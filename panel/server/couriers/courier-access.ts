@@ -1,13 +1,8 @@
 /** Issues and revokes a courier's tokens and signing secrets, and switches its events on and off. */
 
-import {
-  type Issued,
-  list,
-  secretsInForce,
-  textOf,
-  tokensInForce,
-} from "#core/configuration/store/courier-access.ts";
-import { bumpVersion, type CourierEntity, saveEntity } from "#core/configuration/store/entities.ts";
+import type { CourierEntity, Issued } from "#core/configuration/rules/entities.ts";
+import { secretsInForce, tokensInForce } from "#core/configuration/store/courier-access.ts";
+import { bumpVersion, saveEntity } from "#core/configuration/store/entities.ts";
 import { underSetupLock } from "#core/configuration/store/setup-lock.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
 import { hashToken, newToken, type Vault } from "#core/platform/secrets/secrets.ts";
@@ -49,13 +44,13 @@ export function issueAccess(
   const id = idOf(vault, kind, value);
   return changeCourier(runtime, code, (courier) => {
     const { own } = FIELDS[kind];
-    const issued = list<Issued>(courier[own]);
+    const issued = courier[own];
     if (issued.length >= ISSUED_LIMIT) {
       const detail = `At most ${ISSUED_LIMIT} issued ones; revoke one first.`;
       throw new Problem(409, "TOO_MANY_ISSUED", detail);
     }
     const added: Issued = { id, value, createdAtMs: runtime.live.now() };
-    return { courier: { ...courier, [own]: textOf([...issued, added]) }, reply: { id, text } };
+    return { courier: { ...courier, [own]: [...issued, added] }, reply: { id, text } };
   });
 }
 
@@ -73,13 +68,12 @@ export function revokeAccess(
     if (value === undefined) {
       throw new Problem(404, "ACCESS_NOT_FOUND", "There is no such token or secret in force.");
     }
-    const issued = list<Issued>(courier[own]);
+    const issued = courier[own];
     const kept = issued.filter((one) => one.value !== value);
-    const revoked = list<string>(courier.revoked);
     const changed: CourierEntity =
       kept.length < issued.length
-        ? { ...courier, [own]: textOf(kept) }
-        : { ...courier, revoked: textOf([...revoked, value]) };
+        ? { ...courier, [own]: kept }
+        : { ...courier, revoked: [...courier.revoked, value] };
     return { courier: changed, reply: undefined };
   });
 }
@@ -94,7 +88,7 @@ export function setAccepting(runtime: Runtime, code: string, accepting: boolean)
 /** What is in force, without a secret. */
 export function viewAccess(vault: Vault, courier: CourierEntity, kind: AccessKind): AccessView[] {
   const { own, inForce } = FIELDS[kind];
-  const issued = new Map(list<Issued>(courier[own]).map((one) => [one.value, one]));
+  const issued = new Map(courier[own].map((one) => [one.value, one]));
   return inForce(courier).map((value) => {
     const found = issued.get(value);
     return {

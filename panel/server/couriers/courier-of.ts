@@ -1,7 +1,8 @@
 /** Couriers by the code that a path names: as the configuration in force has them, and as they are stored. */
 
+import type { CourierEntity } from "#core/configuration/rules/entities.ts";
 import type { Configuration, Courier } from "#core/configuration/store/configuration.ts";
-import { type CourierEntity, readEntity } from "#core/configuration/store/entities.ts";
+import { readEntity } from "#core/configuration/store/entities.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import { notFound } from "#panel/server/not-found.ts";
 

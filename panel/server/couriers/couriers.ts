@@ -2,12 +2,12 @@
 
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
+import type { CourierEntity } from "#core/configuration/rules/entities.ts";
 import { type NotedComparison, readComparisons } from "#core/configuration/store/comparisons.ts";
-import { allEntities, type CourierEntity } from "#core/configuration/store/entities.ts";
+import { allEntities } from "#core/configuration/store/entities.ts";
 import { mayAnswer } from "#core/platform/openapi/operation.ts";
 import { nullableText } from "#core/platform/schema/nullable.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
-import { catalogueOf } from "#core/statuses/store/remaps.ts";
 import type { Caller } from "#panel/server/caller.ts";
 import { queryOf, WHOLE_LIST, wholeList } from "#panel/server/http/list-page.ts";
 import { isTheirs } from "#panel/server/owners.ts";
@@ -95,7 +95,7 @@ function ownCourierRoutes(runtime: Runtime) {
       mtls: Boolean(courier.mtls),
       tokens: viewAccess(secrets.vault, courier, "tokens"),
       signingSecrets: viewAccess(secrets.vault, courier, "signing-secrets"),
-      catalogueCodes: catalogueOf(courier).length,
+      catalogueCodes: courier.catalogue.length,
       comparison: compared
         ? {
             at: new Date(compared.atMs).toISOString(),

@@ -1,7 +1,8 @@
 /** Mapping a courier's code and taking a mapping back. Both are written down as remaps and bear repetition. */
 
+import type { CourierEntity } from "#core/configuration/rules/entities.ts";
 import type { Configuration, Courier } from "#core/configuration/store/configuration.ts";
-import { bumpVersion, type CourierEntity } from "#core/configuration/store/entities.ts";
+import { bumpVersion } from "#core/configuration/store/entities.ts";
 import { underSetupLock } from "#core/configuration/store/setup-lock.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
@@ -12,7 +13,6 @@ import { type CatalogueEntry, sameMapping } from "#core/statuses/rules/map-statu
 import {
   announceRemap,
   applyRemap,
-  catalogueOf,
   listRemaps,
   type Remap,
   type RemapEntry,
@@ -82,7 +82,7 @@ export function mapCode(
 ): Promise<Remap | null> {
   return underSetupLock(redis, async () => {
     const courier = await readCourier(redis, courierCode);
-    const catalogue = catalogueOf(courier);
+    const catalogue = courier.catalogue;
     const before = catalogue.find(({ code }) => code === entry.code) ?? null;
     if (before === null && catalogue.length >= CATALOGUE_LIMIT) {
       throw catalogueFull();
@@ -124,7 +124,7 @@ export function importCatalogue(
     const courier = await readCourier(redis, courierCode);
     const changes = await changesFrom(courier);
     const { added, removed } = changes;
-    if (catalogueOf(courier).length + added.length - removed.length > CATALOGUE_LIMIT) {
+    if (courier.catalogue.length + added.length - removed.length > CATALOGUE_LIMIT) {
       throw catalogueFull();
     }
     const entries = entriesOf(changes);
@@ -165,7 +165,7 @@ export function revertRemap(redis: Redis, id: string, nowMs: number): Promise<Re
     const own = known.find(({ reverts }) => reverts === id);
     if (own) return own.state === "announced" ? finished(redis, own) : own;
     const current = new Map(
-      catalogueOf(await readCourier(redis, remap.courier)).map((entry) => [entry.code, entry]),
+      (await readCourier(redis, remap.courier)).catalogue.map((entry) => [entry.code, entry]),
     );
     const changed = remap.entries.filter(
       ({ code, after }) => !sameMapping(current.get(code), after),

@@ -10,6 +10,8 @@ import { Glob } from "bun";
 import { ownFile } from "#core/platform/process/own-files.ts";
 
 const SOURCES = join(import.meta.dir, "../../web");
+/** What the application uses of core, and what the bundler calls there. */
+const SHARED = join(import.meta.dir, "../../../core");
 const LOCK_FILE = join(import.meta.dir, "../../../package-lock.json");
 /** In an image and beside a binary the application is there already, and its sources are not. */
 export const BUILT = "panel/web-built";
@@ -63,9 +65,14 @@ async function readOrBuild(folder: string): Promise<WebBundle> {
 async function keyOf(): Promise<string> {
   const hasher = new Bun.CryptoHasher("sha256").update(Bun.version);
   hasher.update(await Bun.file(LOCK_FILE).bytes());
-  const files = await Array.fromAsync(new Glob("**/*.{ts,tsx,css}").scan(SOURCES));
-  for (const file of files.sort()) {
-    hasher.update(file).update(await Bun.file(join(SOURCES, file)).bytes());
+  for (const [folder, names] of [
+    [SOURCES, "**/*.{ts,tsx,css}"],
+    [SHARED, "{*/rules,platform/{schema,time}}/**/*.ts"],
+  ] as const) {
+    const files = await Array.fromAsync(new Glob(names).scan(folder));
+    for (const file of files.sort()) {
+      hasher.update(file).update(await Bun.file(join(folder, file)).bytes());
+    }
   }
   return hasher.digest("hex").slice(0, 16);
 }

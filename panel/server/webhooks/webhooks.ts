@@ -2,9 +2,9 @@
 
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
+import type { EndpointEntity } from "#core/configuration/rules/entities.ts";
 import type { Configuration, Endpoint } from "#core/configuration/store/configuration.ts";
 import { newEndpointId, newWebhookSecret } from "#core/configuration/store/endpoint-entity.ts";
-import type { EndpointEntity } from "#core/configuration/store/entities.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
 import { mayAnswer } from "#core/platform/openapi/operation.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
@@ -132,7 +132,8 @@ function endpointRoutes(runtime: Runtime, calls: EndpointCalls) {
         const before = await calls.view(known, params.endpointId);
         await refuseEndpointFaults(faultsOfPatch(body), urlOf(body), config);
         const patch = body as EndpointPatch;
-        const found = await changeEndpoint(redis, params.endpointId, () => changeOf(patch));
+        const { events: _, ...change } = patch;
+        const found = await changeEndpoint(redis, params.endpointId, () => change);
         if (!found) throw notFound("endpoint");
         const changed = await live.refresh();
         const after = await calls.view(changed, params.endpointId);
@@ -275,31 +276,26 @@ function newEntity(
     code: `panel-${id.slice("ep_".length)}`,
     url: input.url,
     trigger: input.trigger ?? "status_change",
-    statuses: JSON.stringify(input.statuses ?? []),
-    include: JSON.stringify(input.include ?? []),
+    statuses: input.statuses ?? [],
+    include: input.include ?? [],
     alertEmail: input.alertEmail,
     standardWebhooks: input.standardWebhooks ?? false,
     maxConcurrency: input.maxConcurrency ?? DEFAULT_MAX_CONCURRENCY,
-    maxPerSecond: input.maxPerSecond ?? 0,
+    maxPerSecond: input.maxPerSecond ?? null,
     active: true,
+    disabled: null,
     secret: sealed,
-    previousSecret: "",
+    previousSecret: null,
     previousUntilMs: 0,
     createdAtMs: nowMs,
+    fileEntry: "",
+    fileSecretHash: "",
+    earlierTargets: [],
   };
 }
 
 function urlOf(body: unknown): unknown {
   return (body as { url?: unknown } | null | undefined)?.url;
-}
-
-function changeOf({ events: _, statuses, include, maxPerSecond, ...others }: EndpointPatch) {
-  return {
-    ...others,
-    ...(statuses !== undefined && { statuses: JSON.stringify(statuses) }),
-    ...(include !== undefined && { include: JSON.stringify(include) }),
-    ...(maxPerSecond !== undefined && { maxPerSecond: maxPerSecond ?? 0 }),
-  };
 }
 
 function tooMany(): Problem {

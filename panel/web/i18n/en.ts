@@ -1,9 +1,17 @@
 /** English. Italian has the same shape. */
+import type { CHANNEL_SETTINGS } from "#core/configuration/rules/settings.ts";
 import type { FaultCode } from "#core/platform/schema/fault.ts";
 import type { Verdict } from "#core/webhooks/rules/trigger.ts";
 import type { CatalogueFault } from "#panel/server/couriers/catalogue-csv.ts";
 import type { ComparisonFault } from "#panel/server/couriers/first-day-csv.ts";
 import { counted } from "./counted.ts";
+
+/** Of the fields of a form whose settings are defined once (`core/configuration/rules/settings.ts`). */
+export interface FieldWords {
+  readonly label: string;
+  readonly hint?: string;
+}
+type ChannelWords = Readonly<Record<keyof typeof CHANNEL_SETTINGS, FieldWords>>;
 
 export const en = {
   app: {
@@ -720,13 +728,22 @@ export const en = {
     ownSettings: "Channel",
     ownSettingsLead: "A setup file changes them only where it says something new.",
     name: "Name",
-    mailLanguage: "Language of mails and tracking pages",
-    trackingPage: "Public tracking page",
-    trackingPageHint: "Shipments have a page that their recipients may open without logging in.",
-    addressCheckSwitch: "Address checks",
-    addressCheckHint: "Every accepted check is billed to the company.",
-    webhookV1: "Webhooks v1",
-    webhookV1Hint: "The older form, unsigned. It stops while the channel has an endpoint.",
+    channelSettings: {
+      name: { label: "Name" },
+      language: { label: "Language of mails and tracking pages" },
+      trackingPage: {
+        label: "Public tracking page",
+        hint: "Shipments have a page that their recipients may open without logging in.",
+      },
+      addressCheck: {
+        label: "Address checks",
+        hint: "Every accepted check is billed to the company.",
+      },
+      webhookV1: {
+        label: "Webhooks v1",
+        hint: "The older form, unsigned. It stops while the channel has an endpoint.",
+      },
+    } satisfies ChannelWords as ChannelWords,
     webhookV1Url: "URL of webhooks v1",
     acknowledgement: "Answer that counts as received",
     on: "On",

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { entityKey } from "#core/configuration/store/entities.ts";
 import { changeChannel } from "#core/configuration/store/merchant-settings.ts";
 import { applySetupFile } from "#core/runtime/runtime.ts";
+import { withCourierDefaults } from "#core/setup/rules/merge-said.ts";
 import {
   BOXES_PER_COMPANY,
   COURIERS_PER_CHANNEL,
@@ -209,13 +210,11 @@ describe("couriers of a channel", () => {
   test(`${COURIERS_PER_CHANNEL} are taken, not one more`, async () => {
     const { redis, live } = api.runtime;
     const { id } = live.configuration().channelByCode.get("beta-it") ?? { id: 0 };
-    await changeChannel(redis, id, ({ couriers }) => {
-      const [known] = JSON.parse(couriers);
-      const others = Array.from({ length: COURIERS_PER_CHANNEL - 2 }, (_, at) => ({
-        ...known,
-        code: `POSTE-ITA-${at}`,
-      }));
-      return { couriers: JSON.stringify([known, ...others]) };
+    await changeChannel(redis, id, ({ couriers: [known] }) => {
+      const others = Array.from({ length: COURIERS_PER_CHANNEL - 2 }, (_, at) =>
+        withCourierDefaults({ code: `POSTE-ITA-${at}` }),
+      );
+      return { couriers: [known, ...others].filter((one) => one !== undefined) };
     });
     const add = (code: string) => refusal("POST", "/channels/beta-it/couriers", { code });
     expect(await add("BRT_ITA")).toBe("201");

@@ -1,5 +1,7 @@
 /** Locks: one holder at a time, who never releases another's and notices before it writes that its lease has ended. */
+
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import type { CompanyEntity } from "#core/configuration/rules/entities.ts";
 import {
   bumpVersion,
   readEntity,
@@ -41,13 +43,13 @@ import { startTestRedis, type TestServer } from "#test/support/servers/servers.t
 const KEY = "waybill:test-lock";
 const TERMS = { leaseMs: 400, waitLimitMs: 0 };
 const OTHER = "another process";
-const COMPANY = {
+const COMPANY: CompanyEntity = {
   id: 7,
   code: "acme",
   name: "Acme",
   language: "it",
-  seatPostcode: "",
-  products: "[]",
+  seatPostcode: null,
+  products: [],
 };
 /** Works under the set-up lock and is held up in the middle until a line comes. */
 const HELD_UP = `

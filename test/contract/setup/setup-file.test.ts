@@ -199,10 +199,10 @@ describe("secrets", () => {
     expect(again).toMatchObject({ written: 0, generated: [] });
     const secrets = async () => {
       const couriers = await allEntities(runtime.redis, "courier");
-      const stored = couriers.find(({ code }) => code === "MUST_SIGN")?.signingSecrets ?? "[]";
-      return JSON.parse(stored).map(runtime.secrets.vault.open);
+      const stored = couriers.find(({ code }) => code === "MUST_SIGN")?.signingSecrets ?? [];
+      return stored.map((sealed) => runtime.secrets.vault.open(sealed));
     };
-    expect(await secrets()).toEqual([generated[0]?.secret]);
+    expect(await secrets()).toEqual(generated.map(({ secret: given }) => given));
     // The file's own secret replaces it.
     const named = { ...strict, signingSecrets: ["sig_named"] };
     expect((await apply({ couriers: [named] })).generated).toEqual([]);

@@ -257,12 +257,10 @@ test("the configuration of a new endpoint counts from the next change on", async
     code: "late",
     url,
     createdAtMs: live.now(),
-    statuses: "[]",
-    include: "[]",
-    previousSecret: "",
-    earlierTargets: "",
-    disabled: "",
-    maxPerSecond: 0,
+    statuses: [],
+    include: [],
+    fileEntry: "",
+    fileSecretHash: "",
   });
   await bumpVersion(redis);
   await applyEvents(runtime, id, [{ status: STATUS.delivered, occurredAt: at(5) }]);

@@ -1,7 +1,7 @@
 /** Accounts of the control panel, and their sessions, for tests that are not about the way to them. */
 import type { AccountKind, Role } from "#core/accounts/rules/roles.ts";
 import { acceptLink, inviteAccount } from "#core/accounts/store/accounts.ts";
-import type { AccountEntity } from "#core/configuration/store/entities.ts";
+import type { AccountEntity } from "#core/configuration/rules/entities.ts";
 import { hashPassword } from "#core/platform/secrets/passwords.ts";
 import { logInAccount } from "#panel/server/accounts/log-in.ts";
 import type { TestRuntime } from "#test/support/product/runtime.ts";

@@ -1,6 +1,8 @@
-/** The channel's name, its language, what is switched on for it, and webhooks v1. */
-import { Select, Stack, Switch, Text, TextInput } from "@mantine/core";
+/** The settings of the channel that are one value each, and webhooks v1. */
+import { Stack, Text, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
+import { Fragment } from "react";
+import { channelForm } from "#core/configuration/rules/settings.ts" with { type: "macro" };
 import { call } from "#panel/web/api/call.ts";
 import type { Channel } from "#panel/web/api/routes.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
@@ -8,13 +10,16 @@ import { Facts } from "#panel/web/parts/facts.tsx";
 import { faultOf } from "#panel/web/parts/fault-of.ts";
 import { SaveButton } from "#panel/web/parts/save-button.tsx";
 import { Section } from "#panel/web/parts/section.tsx";
+import { inputType, SettingField, useSettingText } from "#panel/web/parts/setting-field.tsx";
 import { tell, tellProblem } from "#panel/web/parts/tell.ts";
 import { useAction } from "#panel/web/parts/use-action.ts";
 import { queries } from "#panel/web/queries.ts";
-import { isShadow, languageChoices, languageName } from "./choices.ts";
+import { isShadow } from "./choices.ts";
 import { useMayChange } from "./use-may-change.ts";
 
-const ACKNOWLEDGEMENT = '{"result":"OK"}';
+const FIELDS = channelForm();
+type Settings = Pick<Channel, (typeof FIELDS)[number]["name"]>;
+const NO_WEBHOOK = { url: "", acknowledgement: '{"result":"OK"}' };
 
 interface OwnSettingsProps {
   readonly channel: Channel;
@@ -32,18 +37,17 @@ export function OwnSettings({ channel }: OwnSettingsProps) {
 }
 
 function OwnSettingsFacts({ channel }: OwnSettingsProps) {
-  const { t, language } = useText();
-  const stateOf = (isOn: boolean) => (isOn ? t.merchants.on : t.merchants.off);
+  const { t } = useText();
+  const textOf = useSettingText();
   return (
     <Stack>
       <Facts
-        rows={[
-          [t.merchants.name, channel.name],
-          [t.merchants.mailLanguage, languageName(channel.language, language)],
-          [t.merchants.trackingPage, stateOf(channel.trackingPage)],
-          [t.merchants.addressCheckSwitch, stateOf(channel.addressCheck)],
-          [t.merchants.webhookV1, channel.webhookV1?.url ?? "–"],
-        ]}
+        rows={FIELDS.map((field) => [
+          t.merchants.channelSettings[field.name].label,
+          field.name === "webhookV1"
+            ? (channel.webhookV1?.url ?? "–")
+            : textOf(field, channel[field.name]),
+        ])}
       />
       <Text size="sm" c="dimmed">
         {isShadow(channel.code) ? t.merchants.shadowSettings : t.merchants.askOperators}
@@ -53,24 +57,18 @@ function OwnSettingsFacts({ channel }: OwnSettingsProps) {
 }
 
 function OwnSettingsForm({ channel }: OwnSettingsProps) {
-  const { t, language } = useText();
-  const { name, trackingPage, addressCheck, webhookV1 } = channel;
-  const form = useForm({
-    initialValues: {
-      name,
-      language: channel.language,
-      trackingPage,
-      addressCheck,
-      url: webhookV1?.url ?? "",
-      acknowledgement: webhookV1?.acknowledgement ?? ACKNOWLEDGEMENT,
-    },
-  });
+  const { t } = useText();
+  const own = Object.fromEntries(FIELDS.map(({ name }) => [name, channel[name]])) as Settings;
+  const webhookV1 = own.webhookV1 ?? NO_WEBHOOK;
+  const form = useForm({ initialValues: { ...own, webhookV1 } });
   const saving = useAction({
-    mutationFn: ({ url, acknowledgement, ...own }: typeof form.values) =>
-      call("patch", "/panel/api/channels/:channelCode", {
+    mutationFn: (values: typeof form.values) => {
+      const isOff = values.webhookV1.url === "";
+      return call("patch", "/panel/api/channels/:channelCode", {
         params: { channelCode: channel.code },
-        body: { ...own, webhookV1: url === "" ? null : { url, acknowledgement } },
-      }),
+        body: { ...values, webhookV1: isOff ? null : values.webhookV1 },
+      });
+    },
     onError: tellProblem,
     async onSuccess() {
       tell(t.common.saved);
@@ -78,45 +76,38 @@ function OwnSettingsForm({ channel }: OwnSettingsProps) {
       await queries.invalidateQueries({ queryKey: ["companies"] });
     },
   });
+  const webhookFields = (
+    <>
+      <TextInput
+        label={t.merchants.webhookV1Url}
+        description={t.merchants.channelSettings.webhookV1.hint}
+        {...form.getInputProps("webhookV1.url")}
+        error={faultOf(saving.error, "webhookV1.url")}
+      />
+      {form.values.webhookV1.url !== "" && (
+        <TextInput
+          label={t.merchants.acknowledgement}
+          {...form.getInputProps("webhookV1.acknowledgement")}
+          error={faultOf(saving.error, "webhookV1.acknowledgement")}
+        />
+      )}
+    </>
+  );
   return (
     <form onSubmit={form.onSubmit((values) => saving.mutate(values))}>
       <Stack>
-        <TextInput
-          label={t.merchants.name}
-          maxLength={255}
-          required
-          {...form.getInputProps("name")}
-          error={faultOf(saving.error, "name")}
-        />
-        <Select
-          label={t.merchants.mailLanguage}
-          data={languageChoices(language)}
-          searchable
-          allowDeselect={false}
-          {...form.getInputProps("language")}
-        />
-        <Switch
-          label={t.merchants.trackingPage}
-          description={t.merchants.trackingPageHint}
-          {...form.getInputProps("trackingPage", { type: "checkbox" })}
-        />
-        <Switch
-          label={t.merchants.addressCheckSwitch}
-          description={t.merchants.addressCheckHint}
-          {...form.getInputProps("addressCheck", { type: "checkbox" })}
-        />
-        <TextInput
-          label={t.merchants.webhookV1Url}
-          description={t.merchants.webhookV1Hint}
-          {...form.getInputProps("url")}
-          error={faultOf(saving.error, "webhookV1.url")}
-        />
-        {form.values.url !== "" && (
-          <TextInput
-            label={t.merchants.acknowledgement}
-            {...form.getInputProps("acknowledgement")}
-            error={faultOf(saving.error, "webhookV1.acknowledgement")}
-          />
+        {FIELDS.map((field) =>
+          field.name === "webhookV1" ? (
+            <Fragment key={field.name}>{webhookFields}</Fragment>
+          ) : (
+            <SettingField
+              key={field.name}
+              field={field}
+              words={t.merchants.channelSettings[field.name]}
+              input={form.getInputProps(field.name, { type: inputType(field) })}
+              error={faultOf(saving.error, field.name)}
+            />
+          ),
         )}
         <SaveButton isPending={saving.isPending} />
       </Stack>

@@ -1,0 +1,83 @@
+/** The settings of couriers, companies and channels that are one value each (`entity.ts`), in the order in which forms show them. */
+import { Type } from "@sinclair/typebox";
+import { DATE_SUPPORTS } from "#core/merchants/rules/stock-release.ts";
+import { nameText } from "#core/platform/schema/name-text.ts";
+import { LANGUAGES } from "#core/shipments/rules/shipment.ts";
+import { formOf } from "./entity.ts";
+
+/** Less than what is read of a receiver's answer. */
+const ACKNOWLEDGEMENT_LENGTH = 4_096;
+
+const text = Type.String({ minLength: 1, maxLength: 255 });
+/** Of a new entity: its code. */
+const name = nameText(255);
+const languageOf = (description: string) =>
+  Type.Union(
+    LANGUAGES.map((one) => Type.Literal(one)),
+    { default: "it", description },
+  );
+
+const webhookV1 = Type.Object(
+  {
+    url: Type.String({ minLength: 1 }),
+    acknowledgement: Type.String({ maxLength: ACKNOWLEDGEMENT_LENGTH }),
+  },
+  { additionalProperties: false },
+);
+
+/** What the panel changes too: of a setup file only what it says otherwise than the last time counts. */
+export const CHANNEL_SETTINGS = {
+  name,
+  language: languageOf("of its mails and tracking pages, where a shipment names none"),
+  trackingPage: Type.Boolean({
+    default: false,
+    description: "its shipments have a public tracking page",
+  }),
+  addressCheck: Type.Boolean({
+    default: false,
+    description: "it may have addresses checked, which its company is billed for",
+  }),
+  webhookV1: Type.Union([webhookV1, Type.Null()], {
+    default: null,
+    description: "null = none. It is silent while the channel has an endpoint",
+  }),
+};
+
+export const COMPANY_SETTINGS = {
+  name,
+  language: languageOf("of what is sent in its name"),
+  seatPostcode: Type.Union([Type.String({ minLength: 1, maxLength: 16 }), Type.Null()], {
+    default: null,
+    description: "origin of benchmarks where a channel has no sender",
+  }),
+  products: Type.Array(Type.Union([Type.Literal("api-parcels"), Type.Literal("checkAddress")])),
+};
+
+export const COURIER_SETTINGS = {
+  name,
+  environment: Type.String({ ...text, default: "production" }),
+  signatureRequired: Type.Boolean({ default: false }),
+  allowedIps: Type.Array(text, {
+    maxItems: 1_000,
+    description: "addresses or networks; empty = any",
+  }),
+  stockRelease: Type.Union([Type.Literal("none"), Type.Literal("sync"), Type.Literal("deferred")], {
+    default: "none",
+  }),
+  stockReleaseDate: Type.Union(
+    DATE_SUPPORTS.map((one) => Type.Literal(one)),
+    {
+      default: "optional",
+      description:
+        "whether the carrier requires, supports or ignores a redelivery date; default optional",
+    },
+  ),
+  stockReleaseUrl: Type.String({
+    pattern: "^(https?://.+)?$",
+    maxLength: 2_048,
+    description: "http or https address of the gateway for stock releases; empty = none",
+  }),
+};
+
+/** Called by the bundler: the panel's application gets the result, and no schema. */
+export const channelForm = () => formOf(CHANNEL_SETTINGS);
