@@ -28,7 +28,7 @@ const webhookV1 = Type.Object(
 /** What the panel changes too: of a setup file only what it says otherwise than the last time counts. */
 export const CHANNEL_SETTINGS = {
   name,
-  language: languageOf("of its mails and tracking pages, where a shipment names none"),
+  language: languageOf("of the mails about its webhooks"),
   trackingPage: Type.Boolean({
     default: false,
     description: "its shipments have a public tracking page",
@@ -45,7 +45,7 @@ export const CHANNEL_SETTINGS = {
 
 export const COMPANY_SETTINGS = {
   name,
-  language: languageOf("of what is sent in its name"),
+  language: languageOf("of its labels, slips and invitations"),
   seatPostcode: Type.Union([Type.String({ minLength: 1, maxLength: 16 }), Type.Null()], {
     default: null,
     description: "origin of benchmarks where a channel has no sender",
