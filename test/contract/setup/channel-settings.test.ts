@@ -6,9 +6,9 @@ import { join } from "node:path";
 import type { CHANNEL_SETTINGS } from "#core/configuration/rules/settings.ts";
 import { entityKey } from "#core/configuration/store/entities.ts";
 import { applySetupFile } from "#core/runtime/runtime.ts";
+import { testSetup } from "#test/support/data/setup.ts";
 import { openTestPanel, type TestPanel } from "#test/support/product/panel.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
-import { testSetup } from "#test/support/data/setup.ts";
 import { PAGE, withSettings } from "#tools/settings-table.ts";
 
 /** What CONTRIBUTING.md says to change for a new setting, the code that uses its value apart. */

@@ -9,9 +9,9 @@ import { publishedSchema } from "#core/platform/schema/published-schema.ts";
 import { SetupChannel } from "#core/setup/rules/setup.ts";
 import { en } from "#panel/web/i18n/en.ts";
 import { it } from "#panel/web/i18n/it.ts";
+import { testSetup } from "#test/support/data/setup.ts";
 import { openTestPanel } from "./panel.ts";
 import { openTestRuntime } from "./runtime.ts";
-import { testSetup } from "#test/support/data/setup.ts";
 
 const PATH = "/panel/api/channels/acme-it";
 const setup = testSetup();
