@@ -1,5 +1,5 @@
 /**
- * What operators and the data team ask: lanes in full, provinces, trends, carrier quality. Over raw rows; cells too small
+ * What operators and the data team ask: lanes in full, provinces, trends, courier quality. Over raw rows; cells too small
  * for merchants are shown, since these answers do not leave the house.
  */
 import type { ClickHouseClient } from "@clickhouse/client";
@@ -40,7 +40,7 @@ import { Problem } from "#core/platform/errors/problem.ts";
 import { readKeptAudit } from "./audit-trail.ts";
 import aheadEventsSql from "./queries/ahead-events.sql" with { type: "text" };
 import brokenRulesSql from "./queries/broken-rules.sql" with { type: "text" };
-import carrierQualitySql from "./queries/carrier-quality.sql" with { type: "text" };
+import courierQualitySql from "./queries/courier-quality.sql" with { type: "text" };
 import findEventsSql from "./queries/find-events.sql" with { type: "text" };
 import provinceCouriersSql from "./queries/province-couriers.sql" with { type: "text" };
 import provincesSql from "./queries/provinces.sql" with { type: "text" };
@@ -111,7 +111,7 @@ export interface WeightInsight extends Omit<TrendInsight, "month"> {
 }
 
 /** Shares are null where there is nothing to have a share of; delays in seconds. */
-export interface CarrierQuality {
+export interface CourierQuality {
   readonly courier: string;
   readonly facts: number;
   readonly delayP50: number | null;
@@ -188,7 +188,7 @@ export interface Insights {
   trend(destCap: string, nowMs: number): Promise<TrendInsight[]>;
   /** By courier and weight band, the lightest first. @param destCap empty = all of Italy */
   weights(destCap: string, nowMs: number): Promise<WeightInsight[]>;
-  quality(sinceMs: number, untilMs: number): Promise<CarrierQuality[]>;
+  quality(sinceMs: number, untilMs: number): Promise<CourierQuality[]>;
   silence(nowMs: number): Promise<Silence[]>;
   /** In the order received. */
   accepted(query: AcceptedQuery): Promise<AcceptedEvent[]>;
@@ -399,8 +399,8 @@ type AskRows = <T>(query: string, params: Record<string, unknown>) => Promise<T[
 async function readQuality(
   rows: AskRows,
   params: Record<string, unknown>,
-): Promise<CarrierQuality[]> {
-  const found = await rows<QualityRow>(carrierQualitySql, params);
+): Promise<CourierQuality[]> {
+  const found = await rows<QualityRow>(courierQualitySql, params);
   const broken = await rows<BrokenRule>(brokenRulesSql, params);
   const isAnyAhead = found.some(({ ahead }) => ahead > 0);
   const ahead = isAnyAhead ? await rows<AheadRow>(aheadEventsSql, params) : [];
@@ -416,7 +416,7 @@ function quality(
   row: QualityRow,
   broken: readonly BrokenRule[],
   ahead: readonly AheadRow[],
-): CarrierQuality {
+): CourierQuality {
   const { courier, facts, received } = row;
   const share = (part: number, whole: number) => (whole === 0 ? null : part / whole);
   return {

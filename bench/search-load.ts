@@ -112,7 +112,7 @@ function commitOf({ from, status }: Pick<Plan, "from" | "status">): Commit {
   return { from, state, facts: [], changes: [], stamp: true };
 }
 
-/** Changes shipments as carrier events do, half of them of the last days, half of any age. */
+/** Changes shipments as courier events do, half of them of the last days, half of any age. */
 export async function changeSome(redis: Redis, { ids }: Loaded, count: number): Promise<void> {
   const chosen = Array.from({ length: count }, (_, at) => {
     const reach = at % 2 === 0 ? Math.min(MOVING, ids.length) : ids.length;

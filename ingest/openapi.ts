@@ -24,7 +24,7 @@ export const COURIER_API: Api = {
   info: {
     title: "Courier Event Ingestion API",
     version: "1.0",
-    description: `Carriers push tracking events. /v1/docs says the same for people, /v1/guide walks through a first integration. Query parameters are ignored.\n\n${limitsText()}\n\n${faultsText()}`,
+    description: `Couriers push tracking events. /v1/docs says the same for people, /v1/guide walks through a first integration. Query parameters are ignored.\n\n${limitsText()}\n\n${faultsText()}`,
   },
   tags: {
     events: { name: "Events", description: "Messages of up to 500 tracking events." },

@@ -76,7 +76,7 @@ export const PAIRS: Readonly<Record<Feature, Partial<Readonly<Record<Feature, Pa
   correction: {
     archive: by("contract/archive/archive: is ACCEPTED, brings it back, and counts once"),
     "test mode": by("flow/merchants/test-mode: every scenario ends as its name says"),
-    erasure: by("contract/shipments/erase-personal-data: a later carrier event is folded without"),
+    erasure: by("contract/shipments/erase-personal-data: a later courier event is folded without"),
     remap: ONE_FOLD,
     "number change": ONE_FOLD,
   },

@@ -356,7 +356,7 @@ function event(): Probe[] {
       "attributes pass",
       pushOf({ attributes: { depot: "MI2", van: "17" } }),
       outcomes("ACCEPTED"),
-      "Carrier-specific fields belong into attributes.",
+      "Courier-specific fields belong into attributes.",
     ],
   ];
   return [...group("Event", rows), ...faultyEvents()];
@@ -440,7 +440,7 @@ const FAULTY_EVENTS: ReadonlyArray<
     { weight: 2 },
     "weight",
     "UNKNOWN_FIELD",
-    "Carrier-specific fields belong into attributes.",
+    "Courier-specific fields belong into attributes.",
   ],
   [
     "another deliveredTo is INVALID",

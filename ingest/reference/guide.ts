@@ -1,9 +1,9 @@
-/** What carriers read of `docs/`: the guide, and vectors that a sender's signature is checked with. */
+/** What couriers read of `docs/`: the guide, and vectors that a sender's signature is checked with. */
 import { readFileSync } from "node:fs";
 import { ownFile } from "#core/platform/process/own-files.ts";
 
 const DOCS = ownFile("docs/");
-/** Heading of the part of the guide that is not for carriers. */
+/** Heading of the part of the guide that is not for couriers. */
 const FOR_OPERATORS = "\n# For operators\n";
 
 /** Markdown. */

@@ -70,7 +70,7 @@ const RETRY_AFTER = { "Retry-After": header("Seconds.", { type: "integer" }) };
 const OPERATION = { name: "Operation", description: "The service, its logs and its stores." };
 const SHIPMENTS = { name: "Shipments", description: "Shipments, and what became of events." };
 const WEBHOOKS = { name: "Webhooks", description: "Endpoints, their deliveries and replays." };
-const CARRIERS = { name: "Carriers", description: "Access, catalogues and unmapped codes." };
+const COURIERS = { name: "Couriers", description: "Access, catalogues and unmapped codes." };
 const MERCHANTS = { name: "Merchants", description: "Companies, their channels and API keys." };
 const ANALYTICS = { name: "Analytics", description: "Benchmarks, reporting quality and SQL." };
 const PEOPLE = { name: "People", description: "Sessions, accounts, and who changed what." };
@@ -112,9 +112,9 @@ export const PANEL_API: Api = {
     webhooks: WEBHOOKS,
     "webhook-v1": WEBHOOKS,
     deliveries: WEBHOOKS,
-    couriers: CARRIERS,
-    remaps: CARRIERS,
-    "unmapped-codes": CARRIERS,
+    couriers: COURIERS,
+    remaps: COURIERS,
+    "unmapped-codes": COURIERS,
     shipments: SHIPMENTS,
     events: SHIPMENTS,
     "number-conflicts": SHIPMENTS,

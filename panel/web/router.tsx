@@ -126,17 +126,17 @@ const deadLettersRoute = createRoute({
   component: pageOf(() => import("./pages/dead-letters/dead-letters-page.tsx"), "DeadLettersPage"),
 });
 
-const carriersRoute = createRoute({
+const couriersRoute = createRoute({
   getParentRoute: () => insideRoute,
   path: "/carriers",
-  component: pageOf(() => import("./pages/carriers/carriers-page.tsx"), "CarriersPage"),
+  component: pageOf(() => import("./pages/couriers/couriers-page.tsx"), "CouriersPage"),
 });
 
-const carrierRoute = createRoute({
+const courierRoute = createRoute({
   getParentRoute: () => insideRoute,
   path: "/carriers/$code",
   validateSearch: tabSearch,
-  component: pageOf(() => import("./pages/carriers/carrier-page.tsx"), "CarrierPage"),
+  component: pageOf(() => import("./pages/couriers/courier-page.tsx"), "CourierPage"),
 });
 
 const companiesRoute = createRoute({
@@ -208,8 +208,8 @@ const routeTree = rootRoute.addChildren([
     benchmarksRoute,
     sqlRoute,
     deadLettersRoute,
-    carriersRoute,
-    carrierRoute,
+    couriersRoute,
+    courierRoute,
     companiesRoute,
     companyRoute,
     channelRoute,

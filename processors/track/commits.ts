@@ -1,4 +1,4 @@
-/** Commits of carrier facts: what is written for a shipment, and what the change log tells of it. */
+/** Commits of courier facts: what is written for a shipment, and what the change log tells of it. */
 import { type EventRow, eventRow } from "#core/benchmarks/rules/event-row.ts";
 import { laneRow } from "#core/benchmarks/rules/lane.ts";
 import type { Fact } from "#core/events/rules/fact.ts";

@@ -1,5 +1,5 @@
 /**
- * Repeats the registration of created shipments, so that a crash cannot leave one that no carrier event finds; then releases
+ * Repeats the registration of created shipments, so that a crash cannot leave one that no courier event finds; then releases
  * what was parked under a reference of theirs after an event had come by another one.
  */
 

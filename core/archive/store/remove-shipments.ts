@@ -118,7 +118,7 @@ function keysOf(partition: number, id: number): string[] {
   return [shipment(id), notifications(id), releases(id), topics(id), verdicts(id)];
 }
 
-/** Its own tracking number and those that carriers have announced, as far as no other shipment has them. */
+/** Its own tracking number and those that couriers have announced, as far as no other shipment has them. */
 async function withNumbers(
   redis: Redis,
   partition: number,

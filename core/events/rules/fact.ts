@@ -1,4 +1,4 @@
-/** A fact: one carrier event as a shipment remembers it (document 2: "one fact about one parcel at one time"). */
+/** A fact: one courier event as a shipment remembers it (document 2: "one fact about one parcel at one time"). */
 
 import type { StatusPair } from "#core/statuses/rules/status.ts";
 import type { CourierEvent } from "./event.ts";

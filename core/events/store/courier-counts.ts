@@ -1,6 +1,6 @@
 /**
  * What became of couriers' events, by hour: received, duplicate, unknown, invalid and by which rule. Facts are counted from
- * the change log; these are the rest of the carrier quality figures. Counts only grow within their hour, so whoever takes
+ * the change log; these are the rest of the courier quality figures. Counts only grow within their hour, so whoever takes
  * them over writes the sums and may write them as often as it likes: the largest one counts.
  *
  * Moved in the same step as the ledger: `claim.lua` counts what it accepts or knows, `countRefused` the others.

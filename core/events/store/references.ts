@@ -74,7 +74,7 @@ export function listed({ byNumber, byExternal }: OwnReferences): Reference[] {
   return [byNumber, byExternal].filter((reference) => reference !== null);
 }
 
-/** The references under which carrier events may find a shipment. */
+/** The references under which courier events may find a shipment. */
 export function referencesOf(
   courier: string,
   trackingNumbers: readonly string[],

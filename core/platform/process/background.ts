@@ -1,5 +1,5 @@
 /**
- * Background work that gives way. Requests and the tracking of carriers' events are foreground work: somebody waits for them. An
+ * Background work that gives way. Requests and the tracking of couriers' events are foreground work: somebody waits for them. An
  * import makes its steps in between, and rests after each while others are at work, so that they do not feel that a merchant imports
  * thousands of shipments. This is about one process, which shares a thread and a connection to the store.
  */

@@ -124,7 +124,7 @@ function metaOf(
   };
 }
 
-/** Numbers by which carrier events may tell of single parcels. */
+/** Numbers by which courier events may tell of single parcels. */
 function parcelNumbersOf({
   trackingNumber,
   parcels = [],
@@ -148,8 +148,8 @@ function weightOf(parcels: readonly Parcel[] | undefined): number | null {
 }
 
 /**
- * A carrier code, a transcoding of the channel, or a carrier name, in this order; letter case does not count. Among
- * carriers of one name, one of the channel's comes first.
+ * A courier code, a transcoding of the channel, or a courier name, in this order; letter case does not count. Among
+ * couriers of one name, one of the channel's comes first.
  */
 function findCourier(text: string, { couriers, variants }: CreationContext): string | null {
   if (couriers.has(text)) return text;

@@ -61,7 +61,7 @@ export interface ViewNames {
   readonly trackingUrl: string | null;
 }
 
-/** @param statusUpdatedAtMs null until a carrier event changes the status */
+/** @param statusUpdatedAtMs null until a courier event changes the status */
 export function shipmentSummary(
   record: ShipmentRecord,
   state: ShipmentState,

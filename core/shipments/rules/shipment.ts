@@ -164,7 +164,7 @@ export function isLanguage(text: string): text is Language {
   return (LANGUAGES as readonly string[]).includes(text);
 }
 
-/** The cold part of a shipment: as created, never changed by carrier events. */
+/** The cold part of a shipment: as created, never changed by courier events. */
 export interface ShipmentRecord extends Omit<ShipmentInput, "planning" | "language"> {
   readonly id: number;
   readonly companyId: number;

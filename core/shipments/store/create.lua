@@ -20,7 +20,7 @@
 --   # e = exact values, e times: # the shipments with the value (set), their bitmap follows it
 --
 -- Index members are ids of twelve digits, so that equal scores stand in the order of ids. A shipment whose status no
--- carrier event has changed stands in the indices by statusUpdatedAt with 0. Rows stand in the order of creation (columns.ts):
+-- courier event has changed stands in the indices by statusUpdatedAt with 0. Rows stand in the order of creation (columns.ts):
 -- ids only ever grow. The rank of a row is that in the index by id; where shipments may leave that index it is their score in it
 -- (number-rows.lua). Numbers of shipments that exist already are skipped.
 --

@@ -7,7 +7,7 @@ import { refold } from "#core/shipments/rules/refold.ts";
 import type { ShipmentRecord } from "#core/shipments/rules/shipment.ts";
 import { commitShipments, readHotHistories, readShipments } from "./shipments.ts";
 
-/** Rounds of reading and committing again when a carrier event got ahead. */
+/** Rounds of reading and committing again when a courier event got ahead. */
 const ROUNDS = 20;
 const CUSTOM = ["custom1", "custom2", "custom3"] as const;
 

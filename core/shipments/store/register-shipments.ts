@@ -1,5 +1,5 @@
 /**
- * Registers created shipments: makes them findable by carrier events, then moves them from WAITING_TO_COMPUTE to
+ * Registers created shipments: makes them findable by courier events, then moves them from WAITING_TO_COMPUTE to
  * PENDING. Done in the request that creates and repeated from the change log; repeating it changes nothing.
  */
 
@@ -24,7 +24,7 @@ import {
 
 const askReleaseScript = script(askReleaseSource);
 
-/** Rounds of reading and committing again when a carrier event got ahead. */
+/** Rounds of reading and committing again when a courier event got ahead. */
 const ROUNDS = 10;
 
 /**

@@ -70,7 +70,7 @@ export function encodeHot(meta: ShipmentMeta, state: ShipmentState): string | Bu
   return isUnderWay(state) && text.length <= PLAIN_LENGTH ? plain(text) : pack(text);
 }
 
-/** Carrier events come, and none has ended the journey yet. */
+/** Courier events come, and none has ended the journey yet. */
 export function isUnderWay({ mapped }: ShipmentState): boolean {
   return mapped !== null && !mapped.by.terminal;
 }

@@ -151,7 +151,7 @@ function hotShipment(id: number, head: Buffer, hot: Buffer): HotShipment {
 export interface StoredShipment {
   readonly record: ShipmentRecord;
   readonly state: ShipmentState;
-  /** UTC milliseconds; null until a carrier event changes the status. */
+  /** UTC milliseconds; null until a courier event changes the status. */
   readonly statusUpdatedAtMs: number | null;
 }
 
@@ -320,7 +320,7 @@ export interface Commit {
   /** The record, where it changes too. */
   readonly record?: Omit<ShipmentRecord, "id">;
   readonly changes: readonly Change[];
-  /** The pair changed by carrier events: `statusUpdatedAt` moves. */
+  /** The pair changed by courier events: `statusUpdatedAt` moves. */
   readonly stamp: boolean;
   /** What the ledger counts; absent = every added fact is applied from the log. */
   readonly counts?: { readonly applied: number; readonly released: number };

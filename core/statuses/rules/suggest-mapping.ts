@@ -157,7 +157,7 @@ function sameCode(
   if (!first || names.length < OTHER_COURIERS) return null;
   if (others.some(({ pair }) => !samePair(pair, first.pair))) return "disagree";
   return suggestion(first.pair, "medium", {
-    en: `${names.length} other carriers use the code ${code} for it, such as ${names[0]}.`,
+    en: `${names.length} other couriers use the code ${code} for it, such as ${names[0]}.`,
     it: `Altri ${names.length} corrieri usano per questo il codice ${code}, come ${names[0]}.`,
   });
 }

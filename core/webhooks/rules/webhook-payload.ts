@@ -20,7 +20,7 @@ const Shipment = Type.Composite([
 
 const Event = Type.Object({
   date: Type.String({ pattern: LOCAL_DATE_TIME, description: "Europe/Rome, without offset" }),
-  courierStatus: Type.String({ description: "the carrier's own text" }),
+  courierStatus: Type.String({ description: "the courier's own text" }),
   place: text,
   status: Type.Null({ description: "null today" }),
   statusCode: Type.Union([StatusSchema, Type.Null()], { description: "status name" }),

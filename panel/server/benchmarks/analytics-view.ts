@@ -1,6 +1,6 @@
 /** What the analytics' calls answer. */
 import { Type } from "@sinclair/typebox";
-import type { CarrierQuality } from "#analytics/insights.ts";
+import type { CourierQuality } from "#analytics/insights.ts";
 import type { DayCounts } from "#core/benchmarks/rules/day-counts.ts";
 import type { Grain, WeightBand } from "#core/benchmarks/rules/lane.ts";
 import { nullableNumber } from "#core/platform/schema/nullable.ts";
@@ -92,7 +92,7 @@ export const QualityView = Type.Object({
       "accepted events that are dated after we received them, of those that were applied",
   }),
   inFuture: count("events that were INVALID because they are dated more than 24 hours ahead"),
-  aheadEvents: Type.Unsafe<CarrierQuality["aheadEvents"]>(
+  aheadEvents: Type.Unsafe<CourierQuality["aheadEvents"]>(
     Type.Array(
       Type.Object({
         messageId: Type.String({ description: "empty: the event was parked" }),
@@ -108,7 +108,7 @@ export const QualityView = Type.Object({
   duplicateShare: share,
   invalidShare: share,
   unknownTrackingShare: share,
-  brokenRules: Type.Unsafe<CarrierQuality["brokenRules"]>(
+  brokenRules: Type.Unsafe<CourierQuality["brokenRules"]>(
     Type.Array(Type.Object({ rule: Type.String(), events: Type.Integer() })),
   ),
 });

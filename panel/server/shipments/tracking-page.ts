@@ -91,7 +91,7 @@ export function noTrackingPage(): Response {
   return respond(404, "it", "404", body);
 }
 
-/** The first available of the carrier's time window, its date and the merchant's plan (document 2, data rule 3). */
+/** The first available of the courier's time window, its date and the merchant's plan (document 2, data rule 3). */
 function estimateText(
   { planning }: StoredShipment["record"],
   { estimate }: StoredShipment["state"],

@@ -62,7 +62,7 @@ export const en = {
     shipments: "Shipments",
     webhooks: "Webhooks",
     companies: "Companies",
-    carriers: "Carriers",
+    couriers: "Couriers",
     benchmarks: "Benchmarks",
     sql: "SQL",
     jobs: "Jobs",
@@ -159,8 +159,8 @@ export const en = {
     pendingNote: "not delivered yet",
     pipeline: "Pipeline",
     pipelineText:
-      "An event's way from the carrier to the merchant. The figures on the arrows are live.",
-    carriers: "Carriers",
+      "An event's way from the courier to the merchant. The figures on the arrows are live.",
+    couriers: "Couriers",
     ingest: "Ingest",
     track: "Track",
     webhooks: "Webhooks",
@@ -180,7 +180,7 @@ export const en = {
       `${counted(count, "shipment", "shipments")}, ${ago} ago`,
     backlog: (count: string) => `${count} to look at`,
     rate: "Events per second",
-    outcomes: "Outcomes by carrier",
+    outcomes: "Outcomes by courier",
     outcome: {
       accepted: "Accepted",
       duplicate: "Duplicate",
@@ -378,11 +378,11 @@ export const en = {
     parcels: "Parcels",
     notifications: "Notifications",
     timeline: "Timeline",
-    timelineLead: "What the carrier reported, how it was mapped, and who was notified.",
+    timelineLead: "What the courier reported, how it was mapped, and who was notified.",
     facts: "Facts",
     id: "Shipment id",
     channel: "Channel",
-    courier: "Carrier",
+    courier: "Courier",
     createdAt: "Created",
     updatedAt: "Status since",
     events: "Events",
@@ -395,7 +395,7 @@ export const en = {
     happened: "Happened",
     received: "Received",
     after: (duration: string) => `after ${duration}`,
-    showRaw: "As the carrier sent it",
+    showRaw: "As the courier sent it",
     hideRaw: "Hide",
     message: "Message",
     place: "place",
@@ -414,7 +414,7 @@ export const en = {
     notSent: "Not sent",
     notSentBecause: {
       disabled: "The endpoint was off.",
-      unmapped: "The carrier's code is not mapped.",
+      unmapped: "The courier's code is not mapped.",
       trigger_not_met: "The endpoint's trigger did not fire.",
       filtered: "The endpoint does not want this status.",
     } satisfies Readonly<Record<Exclude<Verdict, "send">, string>>,
@@ -430,7 +430,7 @@ export const en = {
     fiveDigits: "Five digits",
     aboveZero: "More than 0",
     couriersTo: (to: string, from: string) =>
-      from === "" ? `Carriers to ${to}` : `Carriers from ${from} to ${to}`,
+      from === "" ? `Couriers to ${to}` : `Couriers from ${from} to ${to}`,
     laneLead: "Share of the deliveries by days. Trouble: more than one attempt, or an exception.",
     noDeliveries: "no deliveries",
     comparison: "Comparison, the fastest first",
@@ -449,8 +449,8 @@ export const en = {
     export: "Export",
     weights: "Days by weight",
     month: "Month",
-    courier: "Carrier",
-    allCouriers: "All carriers",
+    courier: "Courier",
+    allCouriers: "All couriers",
     deliveries: "Deliveries",
     median: "Median",
     interval: "95 % interval",
@@ -469,8 +469,8 @@ export const en = {
     map: "Map of Italy by region",
     mapSource: "Shapes: @svg-maps/italy, CC BY 4.0",
     days: (days: string) => counted(days, "day", "days"),
-    quality: "How carriers report",
-    qualityLead: "How soon carriers report what happened, and how clean their messages are.",
+    quality: "How couriers report",
+    qualityLead: "How soon couriers report what happened, and how clean their messages are.",
     period: "Period",
     lastDays: (days: number) => (days === 1 ? "1 day" : `${days} days`),
     received: "Received",
@@ -498,7 +498,7 @@ export const en = {
     result: "Result",
     download: "Download",
     queries: {
-      couriers: "Deliveries by carrier",
+      couriers: "Deliveries by courier",
       slow: "The slowest provinces",
       months: "Months",
       attempts: "Webhook attempts by hour",
@@ -583,7 +583,7 @@ export const en = {
     disable: "Disable",
     takeFactor: "Remove second factor",
     deleteText: (address: string) => `${address} can no longer log in. This cannot be undone.`,
-    kinds: { operator: "The service", company: "A company", courier: "A carrier" },
+    kinds: { operator: "The service", company: "A company", courier: "A courier" },
     roles: {
       admin: "Admin",
       operator: "Operator",
@@ -665,7 +665,7 @@ export const en = {
     modes: { live: "Live", test: "Test" },
     modeHints: {
       live: "For real shipments.",
-      test: "For the channel's shadow: scripted parcels that reach neither a carrier nor a recipient.",
+      test: "For the channel's shadow: scripted parcels that reach neither a courier nor a recipient.",
     },
     companyWide: "Company-wide",
     companyWideLabel: "May search all channels of the company",
@@ -676,9 +676,9 @@ export const en = {
     revokeKeyText: (code: string) =>
       `The key ${code} and its tokens stop working at once. This cannot be undone.`,
     suspendedUntil: (at: string) => `Suspended until ${at}`,
-    carrier: "Carrier",
-    couriersLead: "Which carriers the channel ships with, and what the merchant calls them.",
-    addCourier: "Add a carrier",
+    courier: "Courier",
+    couriersLead: "Which couriers the channel ships with, and what the merchant calls them.",
+    addCourier: "Add a courier",
     removeCourier: "Remove",
     removeCourierText: (code: string) =>
       `No more shipments can be created with ${code}. Existing shipments keep receiving its events.`,
@@ -689,10 +689,10 @@ export const en = {
       "Names that the merchant may use for it, in any case. Press Enter after each.",
     senderAccounts: "Sender accounts",
     senderAccountsHint:
-      "The merchant's account numbers with the carrier, for shipments created from now on. Press Enter after each.",
+      "The merchant's account numbers with the courier, for shipments created from now on. Press Enter after each.",
     labels: "Labels",
     shippingEnabled: "Shipping enabled",
-    shippingEnabledHint: "Switched off, new shipments with this carrier are refused.",
+    shippingEnabledHint: "Switched off, new shipments with this courier are refused.",
     errorLabel: "Print a sheet that says not to ship when a label fails",
     mails: "Mails",
     mailSettings: "Mail settings",
@@ -800,9 +800,9 @@ export const en = {
   firstDay: {
     tab: "First day",
     title: "First-day comparison",
-    lead: "What another tracking says of the same parcels, beside what the carrier has sent.",
+    lead: "What another tracking says of the same parcels, beside what the courier has sent.",
     fileHelp:
-      "Columns trackingNumber, code (the carrier's own) and occurredAt (with an offset, or Rome time). Others are ignored. At most 5,000 lines.",
+      "Columns trackingNumber, code (the courier's own) and occurredAt (with an offset, or Rome time). Others are ignored. At most 5,000 lines.",
     compare: "Compare",
     last: "Last compared",
     share: (same: string, lines: string) =>
@@ -824,10 +824,10 @@ export const en = {
     inFile: "In the file",
     received: "Received",
   },
-  carriers: {
-    title: "Carriers",
+  couriers: {
+    title: "Couriers",
     lead: "Who sends events, with what access, and what their codes mean.",
-    carrier: "Carrier",
+    courier: "Courier",
     code: "Code",
     state: "State",
     accepting: "Accepting events",
@@ -938,7 +938,7 @@ export const en = {
     confidence: { high: "quite sure", medium: "likely", low: "possible" },
     links: "Links to share",
     linksLead:
-      "Whoever has a link reads this carrier's quality report without an account, and nothing else.",
+      "Whoever has a link reads this courier's quality report without an account, and nothing else.",
     newLink: "New link",
     link: "Link to the quality report",
     makeLink: "Make the link",
@@ -958,7 +958,7 @@ export const en = {
     activate: "Accept events",
     deactivate: "Stop accepting",
     deactivateText:
-      "The carrier's events are answered 404 at once, until they are accepted again. What was received stays.",
+      "The courier's events are answered 404 at once, until they are accepted again. What was received stays.",
   },
 };
 

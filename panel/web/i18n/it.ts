@@ -47,7 +47,7 @@ export const it: Messages = {
     shipments: "Spedizioni",
     webhooks: "Webhook",
     companies: "Aziende",
-    carriers: "Corrieri",
+    couriers: "Corrieri",
     benchmarks: "Benchmark",
     sql: "SQL",
     jobs: "Lavori",
@@ -144,7 +144,7 @@ export const it: Messages = {
     pipeline: "Pipeline",
     pipelineText:
       "Il percorso di un evento dal corriere al merchant. Le cifre sulle frecce sono in tempo reale.",
-    carriers: "Corrieri",
+    couriers: "Corrieri",
     ingest: "Ingest",
     track: "Track",
     webhooks: "Webhook",
@@ -778,7 +778,7 @@ export const it: Messages = {
     revokeKeyText: (code) =>
       `La chiave ${code} e i suoi token smettono subito di funzionare. Non si può annullare.`,
     suspendedUntil: (at) => `Sospesa fino a ${at}`,
-    carrier: "Corriere",
+    courier: "Corriere",
     couriersLead: "Con quali corrieri spedisce il canale, e come li chiama il commerciante.",
     addCourier: "Aggiungi un corriere",
     removeCourier: "Rimuovi",
@@ -924,10 +924,10 @@ export const it: Messages = {
     inFile: "Nel file",
     received: "Ricevuto",
   },
-  carriers: {
+  couriers: {
     title: "Corrieri",
     lead: "Chi invia eventi, con quale accesso, e che cosa significano i suoi codici.",
-    carrier: "Corriere",
+    courier: "Corriere",
     code: "Codice",
     state: "Stato",
     accepting: "Eventi accettati",

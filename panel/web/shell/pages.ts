@@ -42,7 +42,7 @@ export const NAV_GROUPS: readonly NavGroup[] = [
     label: "setup",
     pages: [
       { to: "/companies", label: "companies", icon: IconBuildingStore, needs: "channels:read" },
-      { to: "/carriers", label: "carriers", icon: IconTruck, needs: "couriers:read" },
+      { to: "/carriers", label: "couriers", icon: IconTruck, needs: "couriers:read" },
     ],
   },
   {

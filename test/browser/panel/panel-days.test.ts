@@ -1,7 +1,7 @@
 /** A day of each person at the control panel, from the first click to what it changed. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, Page } from "playwright-core";
-import type { CarrierQuality } from "#analytics/insights.ts";
+import type { CourierQuality } from "#analytics/insights.ts";
 import { totpCode } from "#core/accounts/rules/totp.ts";
 import { advanceClock } from "#core/configuration/store/live.ts";
 import { inviteFirstAdmin } from "#panel/server/accounts/first-admin.ts";
@@ -80,7 +80,7 @@ async function headingOf(page: Page, name: string): Promise<void> {
 }
 
 describe("an operator", () => {
-  test("finds a parcel, takes the suggestion for its carrier's code after a preview, sees the shipment change, and takes it back", async () => {
+  test("finds a parcel, takes the suggestion for its courier's code after a preview, sees the shipment change, and takes it back", async () => {
     const { page, open, problems, end } = await visit();
     await open("/shipments");
     await page.getByRole("textbox", { name: "Search" }).fill(PARCEL);
@@ -88,7 +88,7 @@ describe("an operator", () => {
     await page.getByRole("link", { name: PARCEL }).click();
     await headingOf(page, PARCEL);
     await page.getByText("Code not mapped").first().waitFor();
-    await page.getByRole("link", { name: "Carriers" }).click();
+    await page.getByRole("link", { name: "Couriers" }).click();
     const unmapped = page.getByRole("row", {
       name: new RegExp(`${CODE}.*1.*Delivered.*quite sure`),
     });
@@ -175,7 +175,7 @@ describe("an operator", () => {
     // Outcomes are counted in rounds.
     await eventually(async () => {
       const { items } = (await product.call("GET", "/panel/api/analytics/quality?days=90")).body;
-      return items.some((row: CarrierQuality) => row.courier === "BRT_ITA" && row.received > 0);
+      return items.some((row: CourierQuality) => row.courier === "BRT_ITA" && row.received > 0);
     }, "the event is counted");
     await page.reload();
     await headingOf(page, "BRT");
@@ -242,7 +242,7 @@ describe("an operator", () => {
 });
 
 describe("a guest", () => {
-  test("reads one carrier's quality report behind a link, until the link is revoked", async () => {
+  test("reads one courier's quality report behind a link, until the link is revoked", async () => {
     const { page, open, problems, end } = await visit();
     await open("/carriers/GLS_ITA");
     await page.getByRole("tab", { name: "Quality" }).click();
@@ -283,9 +283,9 @@ describe("a courier", () => {
     const { cookie } = await makeAccount(product.runtime, "courier", "owner", owner);
     const { page, open, end } = await openVisitor(browser, product.panel, { cookie });
     await open("/");
-    await headingOf(page, "Carriers");
+    await headingOf(page, "Couriers");
     const links = await page.getByRole("navigation").getByRole("link").allTextContents();
-    expect(links.map((text) => text.trim())).toEqual(["Carriers", "Accounts"]);
+    expect(links.map((text) => text.trim())).toEqual(["Couriers", "Accounts"]);
     expect(await page.getByRole("row", { name: /BRT/ }).count()).toBe(0);
     await page.getByRole("row", { name: new RegExp(`GLS_ITA.*${OPEN_CODE}`) }).waitFor();
     expect(await page.getByRole("button", { name: /^Map/ }).count()).toBe(0);
@@ -296,7 +296,7 @@ describe("a courier", () => {
     await tokens.getByRole("button", { name: "Issue" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Done" }).click();
     await page.getByRole("tab", { name: "Quality" }).click();
-    await page.getByRole("region", { name: "How carriers report" }).getByText("GLS_ITA").waitFor();
+    await page.getByRole("region", { name: "How couriers report" }).getByText("GLS_ITA").waitFor();
     await page.getByRole("tab", { name: "Message finder" }).click();
     await page.getByRole("textbox", { name: "Id", exact: true }).fill("broken-1");
     await page.keyboard.press("Enter");

@@ -1,4 +1,4 @@
-/** A merchant's visit to their own settings in the control panel, with what it changes: a key, a carrier's name, a mail. */
+/** A merchant's visit to their own settings in the control panel, with what it changes: a key, a courier's name, a mail. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, Page } from "playwright-core";
 import { countAddressCheck } from "#core/merchants/store/address-checks.ts";
@@ -148,11 +148,11 @@ describe("the owner of a company", () => {
     await end();
   });
 
-  test("gives a carrier the name that the shop uses, and a box its measures", async () => {
+  test("gives a courier the name that the shop uses, and a box its measures", async () => {
     const { page, open, problems, end } = await visit(owner);
     await open("/channels/acme-it");
-    await tab(page, "Carriers");
-    expect(await page.getByRole("button", { name: "Add a carrier" }).count()).toBe(0);
+    await tab(page, "Couriers");
+    expect(await page.getByRole("button", { name: "Add a courier" }).count()).toBe(0);
     await page.getByRole("button", { name: "Change GLS_ITA" }).click();
     const form = page.getByRole("dialog");
     await form.getByRole("combobox", { name: "Other names" }).fill("gielle");
@@ -204,7 +204,7 @@ describe("somebody who may only read", () => {
       await page.getByRole("heading", { name: "Boxes" }).waitFor();
       expect(await accessFaults(page)).toEqual([]);
       await open("/channels/acme-it");
-      for (const name of ["API keys", "Carriers", "Mails", "Settings", "Usage"]) {
+      for (const name of ["API keys", "Couriers", "Mails", "Settings", "Usage"]) {
         await tab(page, name);
         await page.getByRole("tabpanel").locator("section").first().waitFor();
         expect([name, await accessFaults(page)]).toEqual([name, []]);
@@ -248,16 +248,16 @@ describe("an operator", () => {
     await end();
   });
 
-  test("raises a channel's allowance and adds a carrier, by keyboard, in dialogues without a fault", async () => {
+  test("raises a channel's allowance and adds a courier, by keyboard, in dialogues without a fault", async () => {
     const operator = await makeAccount(api.runtime, "operator", "admin");
     const { page, open, problems, end } = await visit(operator, {
       viewport: { width: 360, height: 800 },
     });
     await open("/channels/acme-outlet");
-    await tab(page, "Carriers");
-    await page.getByRole("button", { name: "Add a carrier" }).press("Enter");
+    await tab(page, "Couriers");
+    await page.getByRole("button", { name: "Add a courier" }).press("Enter");
     const form = page.getByRole("dialog");
-    await form.getByRole("combobox", { name: "Carrier" }).fill("BRT");
+    await form.getByRole("combobox", { name: "Courier" }).fill("BRT");
     await page.getByRole("option", { name: "BRT_ITA" }).waitFor();
     await page.keyboard.press("ArrowDown");
     await page.keyboard.press("Enter");

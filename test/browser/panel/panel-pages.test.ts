@@ -139,7 +139,7 @@ const operatorsPages = (): readonly Seen[] => [
     heading: "Onboarding",
     tabs: ["Catalogue", "Message finder", "First day", "Quality"],
   },
-  { path: `/benchmarks?destCap=${CAP}`, heading: "How carriers report" },
+  { path: `/benchmarks?destCap=${CAP}`, heading: "How couriers report" },
   { path: "/sql", heading: "SQL" },
   { path: "/dead-letters", heading: "Dead letters" },
   { path: "/accounts", heading: "Accounts" },
@@ -154,7 +154,7 @@ const ownersPages = (): readonly Seen[] => [
   {
     path: "/channels/acme-it",
     heading: "API keys",
-    tabs: ["Carriers", "Mails", "Settings", "Usage"],
+    tabs: ["Couriers", "Mails", "Settings", "Usage"],
   },
   { path: "/me", heading: "Your account" },
 ];
@@ -284,7 +284,7 @@ describe("a page on a telephone in Italian, whose words are longer", () => {
 /** Before every section of the benchmarks shows its figures, buttons move and an open menu closes. */
 async function untilFiguresAreShown({ page, whole }: Visitor): Promise<void> {
   await page.locator(".recharts-line-dots circle").first().waitFor({ state: "attached" });
-  for (const name of ["Destinations", "How carriers report"]) {
+  for (const name of ["Destinations", "How couriers report"]) {
     await page.getByRole("region", { name }).locator("tbody tr").first().waitFor();
   }
   await whole();
@@ -297,7 +297,7 @@ describe("the benchmarks", () => {
     await page.getByLabel("Destination CAP").fill(CAP);
     await page.getByLabel("Origin CAP").fill("20121");
     await page.keyboard.press("Enter");
-    await page.getByRole("heading", { name: `Carriers from 20121 to ${CAP}` }).waitFor();
+    await page.getByRole("heading", { name: `Couriers from 20121 to ${CAP}` }).waitFor();
     expect(new URL(page.url()).searchParams.get("destCap")).toContain(CAP);
     const table = page.getByRole("region", { name: "Comparison, the fastest first" });
     const rows = table.locator("tbody tr");
@@ -315,7 +315,7 @@ describe("the benchmarks", () => {
         ...["25", "4"],
       ],
     ]);
-    const chart = page.getByRole("figure", { name: /Carriers from/ });
+    const chart = page.getByRole("figure", { name: /Couriers from/ });
     expect(await chart.getAttribute("aria-label")).toContain("GLS_ITA 1: 66.7%, 3: 33.3%");
     await chart.locator("svg .recharts-bar-rectangle").nth(4).waitFor({ state: "attached" });
     await end();
@@ -327,7 +327,7 @@ describe("the benchmarks", () => {
     await open("/benchmarks");
     await page.getByRole("img", { name: /^Lazio: 2/ }).waitFor();
     await untilFiguresAreShown(visitor);
-    await page.getByRole("combobox", { name: "Carrier" }).click();
+    await page.getByRole("combobox", { name: "Courier" }).click();
     await page.getByRole("option", { name: "SDA_ITA" }).click();
     await page.getByRole("img", { name: /^Lazio: no deliveries/ }).waitFor();
     const destinations = page.getByRole("region", { name: "Destinations" });

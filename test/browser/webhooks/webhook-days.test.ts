@@ -99,7 +99,7 @@ async function headingOf(page: Page, name: string): Promise<void> {
   await page.getByRole("heading", { level: 1, name }).waitFor();
 }
 
-/** The carrier moves a parcel. */
+/** The courier moves a parcel. */
 async function move(
   trackingNumber: string,
   status: keyof typeof STATUS,
@@ -276,7 +276,7 @@ describe("a merchant", () => {
     await move(PARCELS[0], "unmapped", 10);
     await move(PARCELS[0], "departed", 7);
     await open(`/shipments/${shipmentIds[0]}`);
-    await page.getByText("The carrier's code is not mapped.").waitFor();
+    await page.getByText("The courier's code is not mapped.").waitFor();
     await page.getByText("The endpoint's trigger did not fire.").waitFor();
     await page.getByText("Given up").waitFor();
     await page.getByRole("button", { name: "3 attempts" }).click();

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { ClickHouseClient } from "@clickhouse/client";
 import { openClickhouse } from "#analytics/clickhouse/clickhouse.ts";
-import { type CarrierQuality, type Insights, openInsights } from "#analytics/insights.ts";
+import { type CourierQuality, type Insights, openInsights } from "#analytics/insights.ts";
 import { benchmarkHandler } from "#analytics/write/write-batches.ts";
 import { CAP_PREFIXES } from "#core/benchmarks/rules/cap-prefix.ts";
 import type { EventRow } from "#core/benchmarks/rules/event-row.ts";
@@ -282,7 +282,7 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
     };
   }
 
-  function expectAhead({ aheadShare, aheadEvents }: CarrierQuality, facts: EventRow[]): void {
+  function expectAhead({ aheadShare, aheadEvents }: CourierQuality, facts: EventRow[]): void {
     const ahead = facts.filter((one) => one.occurredAtMs > one.receivedAtMs);
     expect(ahead.length).toBeGreaterThan(0);
     expect(aheadShare).toBeCloseTo(ahead.length / facts.length);
@@ -296,7 +296,7 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
     expect(aheadEvents[0]?.receivedAtMs).toBe(newest);
   }
 
-  describe("carrier quality", () => {
+  describe("courier quality", () => {
     test("delays, order, mapping and outcomes agree with the raw rows", async () => {
       const random = seededRandom(8);
       const facts = Array.from({ length: 400 }, (_, at) => randomFact(at, random));

@@ -282,7 +282,7 @@ describe("a tracking number whose shipment was archived a moment ago", () => {
     expect(await begin(number)).toMatchObject(duplicateOf(old));
   }, 300_000);
 
-  test("stays taken for good by a shipment that a carrier announces it for then", async () => {
+  test("stays taken for good by a shipment that a courier announces it for then", async () => {
     const young = await create(`${number}-OWN`, { courier: "BRT_ITA" });
     const old = await archived(number);
     const { id: channelId } = channelOf("acme-it");

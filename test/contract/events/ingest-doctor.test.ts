@@ -1,4 +1,4 @@
-/** The doctor, which a carrier's engineer downloads from the running product and runs in an empty folder. */
+/** The doctor, which a courier's engineer downloads from the running product and runs in an empty folder. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

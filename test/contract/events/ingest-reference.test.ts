@@ -1,4 +1,4 @@
-/** What a carrier's engineer reads: OpenAPI, reference page, guide, test vectors, complete lists of codes. */
+/** What a courier's engineer reads: OpenAPI, reference page, guide, test vectors, complete lists of codes. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

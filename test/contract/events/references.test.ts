@@ -97,7 +97,7 @@ test("repeating the registration changes nothing", async () => {
   expect(await foundBy("repeated")).toEqual([id]);
 });
 
-test("a status that a carrier event has set already stays, and the references are registered", async () => {
+test("a status that a courier event has set already stays, and the references are registered", async () => {
   const id = await createOnly("early");
   await applyEvents(runtime, [{ shipmentId: id, code: "TRN" }]);
   await registerShipments(runtime.redis, runtime.live.configuration(), [id]);

@@ -125,7 +125,7 @@ describe("201 and 207", () => {
     expect(new Set(body.items.map(({ id }: { id: number }) => id)).size).toBe(100);
   });
 
-  test("a created shipment is found by the next request and by carrier events", async () => {
+  test("a created shipment is found by the next request and by courier events", async () => {
     const number = newNumber();
     const { body } = await create([item(number, { orderReference: "order-9" })]);
     const { id } = body.items[0];

@@ -147,7 +147,7 @@ describe("200", () => {
 });
 
 describe("history", () => {
-  test("most recent first by the time of the carrier, whatever order the events came in", async () => {
+  test("most recent first by the time of the courier, whatever order the events came in", async () => {
     const id = await create();
     const at = (day: number) => `2026-11-${day}T10:00:00+01:00`;
     for (const [code, day] of [

@@ -318,7 +318,7 @@ test("what was on its way meanwhile is erased by a repetition a minute later", a
   expect((await listDeadLetters(api.runtime.redis, null, 10)).letters).toHaveLength(1);
 });
 
-test("a later carrier event is folded without what it says of a person", async () => {
+test("a later courier event is folded without what it says of a person", async () => {
   const late = { eventId: "erase-4", status: STATUS.delivered, occurredAt: "2026-11-12T09:00:00Z" };
   await applyEvents(api.runtime, id, [{ ...late, ...SIGNED }]);
   const known = await readHistory(api.runtime.redis, id);

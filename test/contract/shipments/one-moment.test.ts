@@ -1,4 +1,4 @@
-/** Whatever is asked about a shipment while carrier events come in, one answer shows it as it was at one moment. */
+/** Whatever is asked about a shipment while courier events come in, one answer shows it as it was at one moment. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { openBenchmarks } from "#analytics/benchmarks.ts";
 import { instantOf, romeDateTime } from "#core/platform/time/rome-time.ts";

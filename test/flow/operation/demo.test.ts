@@ -117,7 +117,7 @@ test("every channel has an endpoint with a day of attempts, one of which fails n
   expect(failing).toEqual(["aurora-market"]);
 }, 300_000);
 
-test("carriers report with plausible delays, and have codes that are not mapped and one that was", async () => {
+test("couriers report with plausible delays, and have codes that are not mapped and one that was", async () => {
   const quality = await once<Rows>(
     "/analytics/quality?days=30",
     ({ items }) =>

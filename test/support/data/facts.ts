@@ -1,4 +1,4 @@
-/** Carrier events applied to shipments directly, for tests that are not about their way through the logs. */
+/** Courier events applied to shipments directly, for tests that are not about their way through the logs. */
 
 import type { Live } from "#core/configuration/store/live.ts";
 import type { Fact, Mapping } from "#core/events/rules/fact.ts";

@@ -19,7 +19,7 @@ export interface ShipmentOptions {
   readonly consignee?: ShipmentRecord["consignee"];
 }
 
-/** @returns the id of a shipment that carrier events find */
+/** @returns the id of a shipment that courier events find */
 export async function addShipment(
   { redis, live }: { readonly redis: Redis; readonly live: Live },
   trackingNumber: string,

@@ -1,4 +1,4 @@
-/** A runtime whose channel sends webhooks to given receivers, and carrier events that move its shipments. */
+/** A runtime whose channel sends webhooks to given receivers, and courier events that move its shipments. */
 
 import type { Endpoint } from "#core/configuration/store/configuration.ts";
 import { advanceClock } from "#core/configuration/store/live.ts";
@@ -109,7 +109,7 @@ export function newShipment(runtime: TestRuntime): Promise<number> {
   return addShipment(runtime, `WH${shipments}`);
 }
 
-/** Applies carrier events to a shipment: state, history and change log as the product writes them. */
+/** Applies courier events to a shipment: state, history and change log as the product writes them. */
 export async function applyEvents(
   runtime: TestRuntime,
   shipmentId: number,

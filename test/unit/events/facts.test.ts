@@ -1,4 +1,4 @@
-/** What is kept of a carrier event: the fact, its order among others, and its rows for the benchmarks. */
+/** What is kept of a courier event: the fact, its order among others, and its rows for the benchmarks. */
 import { describe, expect, test } from "bun:test";
 import { eventRow, isOutOfOrder } from "#core/benchmarks/rules/event-row.ts";
 import { type LaneFacts, laneRow, transitDays, weightBand } from "#core/benchmarks/rules/lane.ts";

@@ -13,7 +13,7 @@ const known = (
 ): KnownText => ({
   pair: pair(status, detail),
   text,
-  of: { courier, name: `Carrier ${courier}`, code },
+  of: { courier, name: `Courier ${courier}`, code },
 });
 const own = (text: string, status: Status, detail = 0): KnownText => ({
   pair: pair(status, detail),
@@ -116,10 +116,10 @@ describe("words", () => {
     expect(suggestOf(texts, like(6))).toBeNull();
   });
 
-  test("that a carrier and we use alike are told to be the carrier's; ours are told to be ours", () => {
+  test("that a courier and we use alike are told to be the courier's; ours are told to be ours", () => {
     const both = [own("Ferma in sede", "DELAY"), known("A", "X", "Ferma in sede", "DELAY")];
     expect(suggestOf(both, "ferma in sede")?.because.en).toEndWith(
-      "“Ferma in sede”, X of Carrier A.",
+      "“Ferma in sede”, X of Courier A.",
     );
     expect(suggest("failed delivery attempt")?.because).toEqual({
       en: "Its description says the same as “Failed delivery attempt”, our own name of it.",
@@ -128,16 +128,16 @@ describe("words", () => {
   });
 });
 
-describe("the same code at other carriers", () => {
+describe("the same code at other couriers", () => {
   test("counts where it is made of letters and two others agree, and makes a text that agrees certain", () => {
     expect(meaningOf("arrivo", "hold")).toEqual(["EXCEPTION", 4, "medium"]);
     expect(meaningOf("Tentativo di consegna", "DLV")).toBeNull();
     const found = suggest("Consegnata", "DLV");
     expect(found?.confidence).toBe("high");
-    expect(found?.because.en).toContain("2 other carriers use the code DLV");
+    expect(found?.because.en).toContain("2 other couriers use the code DLV");
   });
 
-  test("says nothing where it is a number, where one carrier alone has it, or where they disagree", () => {
+  test("says nothing where it is a number, where one courier alone has it, or where they disagree", () => {
     expect(suggest("arrivo", "10")).toBeNull();
     expect(suggest("arrivo", "OFD")).toBeNull();
     expect(suggest("arrivo", "HOLD", [], "A")).toBeNull();
@@ -180,16 +180,16 @@ test("every suggestion says why, in both languages", () => {
   const found = [suggest("Consegnata"), suggest("In consegna oggi"), suggest("arrivo", "HOLD")];
   expect(found.map((one) => one?.because)).toEqual([
     {
-      en: "Its description says the same as “Consegnata”, DLV of Carrier A.",
-      it: "La descrizione dice lo stesso di “Consegnata”, DLV di Carrier A.",
+      en: "Its description says the same as “Consegnata”, DLV of Courier A.",
+      it: "La descrizione dice lo stesso di “Consegnata”, DLV di Courier A.",
     },
     {
-      en: "Its description is close to “In consegna”, OFD of Carrier A.",
-      it: "La descrizione è vicina a “In consegna”, OFD di Carrier A.",
+      en: "Its description is close to “In consegna”, OFD of Courier A.",
+      it: "La descrizione è vicina a “In consegna”, OFD di Courier A.",
     },
     {
-      en: "2 other carriers use the code HOLD for it, such as Carrier A.",
-      it: "Altri 2 corrieri usano per questo il codice HOLD, come Carrier A.",
+      en: "2 other couriers use the code HOLD for it, such as Courier A.",
+      it: "Altri 2 corrieri usano per questo il codice HOLD, come Courier A.",
     },
   ]);
 });

@@ -6,7 +6,7 @@ import { ACCOUNT_KINDS, type AccountKind, type Role, rolesOf } from "#core/accou
 import { call } from "#panel/web/api/call.ts";
 import type { CompanyPage } from "#panel/web/api/routes.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
-import { couriersQuery } from "#panel/web/pages/carriers/queries.ts";
+import { couriersQuery } from "#panel/web/pages/couriers/queries.ts";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
 import { tell } from "#panel/web/parts/tell.ts";
 import { useAction } from "#panel/web/parts/use-action.ts";

@@ -1,12 +1,12 @@
-/** Events that a carrier dated after we received them: how many, and the latest ones to look for. */
+/** Events that a courier dated after we received them: how many, and the latest ones to look for. */
 import { List, Text } from "@mantine/core";
-import type { CarrierQuality } from "#analytics/insights.ts";
+import type { CourierQuality } from "#analytics/insights.ts";
 import { useFormat } from "#panel/web/i18n/format.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { Instant } from "#panel/web/parts/instant.tsx";
 import { Section } from "#panel/web/parts/section.tsx";
 
-type Ahead = Pick<CarrierQuality, "aheadEvents" | "inFuture">;
+type Ahead = Pick<CourierQuality, "aheadEvents" | "inFuture">;
 
 /** Nothing where no event is ahead. */
 export function AheadEvents({ aheadEvents, inFuture }: Ahead) {

@@ -1,12 +1,12 @@
-/** Why a carrier's events were INVALID, and how many. */
+/** Why a courier's events were INVALID, and how many. */
 import { List } from "@mantine/core";
-import type { CarrierQuality } from "#analytics/insights.ts";
+import type { CourierQuality } from "#analytics/insights.ts";
 import { useFormat } from "#panel/web/i18n/format.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { Section } from "#panel/web/parts/section.tsx";
 
 /** Nothing where no rule is broken. */
-export function BrokenRules({ rules }: { readonly rules: CarrierQuality["brokenRules"] }) {
+export function BrokenRules({ rules }: { readonly rules: CourierQuality["brokenRules"] }) {
   const { t } = useText();
   const f = useFormat();
   if (rules.length === 0) return null;

@@ -1,13 +1,13 @@
 /** The figures of how couriers report, one row for each. */
 import { Badge, Table } from "@mantine/core";
-import type { CarrierQuality, Silence } from "#analytics/insights.ts";
+import type { CourierQuality, Silence } from "#analytics/insights.ts";
 import { useFormat } from "#panel/web/i18n/format.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { ScrollTable } from "#panel/web/parts/scroll-table.tsx";
 import { CourierFiguresHead } from "./courier-figures-head.tsx";
 
 interface QualityTableProps {
-  readonly rows: readonly CarrierQuality[];
+  readonly rows: readonly CourierQuality[];
   readonly silence: ReadonlyArray<Omit<Silence, "lastHourMs">>;
 }
 

@@ -1,7 +1,7 @@
 /** Questions about delivery times and about how couriers report. */
 import { queryOptions } from "@tanstack/react-query";
 import type {
-  CarrierQuality,
+  CourierQuality,
   LaneInsight,
   ProvinceInsight,
   Silence,
@@ -39,6 +39,6 @@ export const trendQuery = (destCap: string) => itemsOf<TrendInsight>("trend", { 
 
 export const weightsQuery = (destCap: string) => itemsOf<WeightInsight>("weights", { destCap });
 
-export const qualityQuery = (days: number) => itemsOf<CarrierQuality>("quality", { days });
+export const qualityQuery = (days: number) => itemsOf<CourierQuality>("quality", { days });
 
 export const silenceQuery = itemsOf<Omit<Silence, "lastHourMs">>("silence");

@@ -1,4 +1,4 @@
-/** Delivery times of carriers by month or by weight: each with its sample and the interval of its median. */
+/** Delivery times of couriers by month or by weight: each with its sample and the interval of its median. */
 import { createColumnHelper } from "@tanstack/react-table";
 import { useMemo } from "react";
 import type { TrendInsight } from "#analytics/insights.ts";

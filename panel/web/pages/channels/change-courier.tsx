@@ -16,7 +16,7 @@ interface ChangeCourierProps {
   readonly onClose: () => void;
 }
 
-/** What a channel says about one of its carriers. Its accounts with the carrier are the operators' to say. */
+/** What a channel says about one of its couriers. Its accounts with the courier are the operators' to say. */
 export function ChangeCourier({ channelCode, courier, onClose }: ChangeCourierProps) {
   const { t } = useText();
   const maySetAccounts = useMay("channels:write");

@@ -1,4 +1,4 @@
-/** The carriers that a channel ships with, under the names that the merchant gives them. */
+/** The couriers that a channel ships with, under the names that the merchant gives them. */
 import { Badge, Group, Select, Table } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { useQuery } from "@tanstack/react-query";
@@ -6,7 +6,7 @@ import { useState } from "react";
 import { call } from "#panel/web/api/call.ts";
 import type { Channel, ChannelCourier } from "#panel/web/api/routes.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
-import { couriersQuery } from "#panel/web/pages/carriers/queries.ts";
+import { couriersQuery } from "#panel/web/pages/couriers/queries.ts";
 import { AddButton } from "#panel/web/parts/add-button.tsx";
 import { Confirm } from "#panel/web/parts/confirm.tsx";
 import { faultOf } from "#panel/web/parts/fault-of.ts";
@@ -27,7 +27,7 @@ export function ChannelCouriers({ channel }: { readonly channel: Channel }) {
   const [changed, setChanged] = useState<ChannelCourier | null>(null);
   return (
     <Section
-      title={t.nav.carriers}
+      title={t.nav.couriers}
       lead={t.merchants.couriersLead}
       aside={
         mayAdd && <AddButton label={t.merchants.addCourier} onClick={() => setIsAdding(true)} />
@@ -69,7 +69,7 @@ function CourierTable({ channel, mayRemove, onChange }: CourierTableProps) {
   });
   return (
     <>
-      <ScrollTable label={t.nav.carriers} minWidth={640}>
+      <ScrollTable label={t.nav.couriers} minWidth={640}>
         <Table.Thead>
           <Table.Tr>
             <Table.Th>{t.merchants.code}</Table.Th>
@@ -162,7 +162,7 @@ function AddCourier({ channel, onClose }: AddCourierProps) {
       onClose={onClose}
     >
       <Select
-        label={t.merchants.carrier}
+        label={t.merchants.courier}
         data={offered.filter((code) => !known.has(code))}
         searchable
         required

@@ -1,4 +1,4 @@
-/** One channel: its keys, carriers, mails, settings and usage. */
+/** One channel: its keys, couriers, mails, settings and usage. */
 import { Anchor, Breadcrumbs, Group, Stack, Tabs } from "@mantine/core";
 import { useSuspenseQuery } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
@@ -48,7 +48,7 @@ export function ChannelPage() {
       <Tabs value={tab} onChange={setTab} keepMounted={false}>
         <Tabs.List mb="md">
           <Tabs.Tab value="keys">{t.merchants.keys}</Tabs.Tab>
-          <Tabs.Tab value="couriers">{t.nav.carriers}</Tabs.Tab>
+          <Tabs.Tab value="couriers">{t.nav.couriers}</Tabs.Tab>
           <Tabs.Tab value="mails">{t.merchants.mails}</Tabs.Tab>
           <Tabs.Tab value="settings">{t.merchants.settings}</Tabs.Tab>
           <Tabs.Tab value="usage">{t.merchants.usage}</Tabs.Tab>

@@ -28,7 +28,7 @@ export function Pipeline({ overview }: { readonly overview: Overview }) {
   const changes = [rate(of("webhooks").perSecond), waiting(queues.changeLog)];
   return (
     <div className={css["board"]}>
-      <Node icon={IconTruck} name={t.overview.carriers} />
+      <Node icon={IconTruck} name={t.overview.couriers} />
       <Arrow
         lines={[rate(rates.acceptedPerSecond), t.overview.received(f.compact(ledger.received))]}
       />

@@ -1,9 +1,9 @@
-/** Where a shared link leads: one carrier's quality report, for people without an account. */
+/** Where a shared link leads: one courier's quality report, for people without an account. */
 import { Box, Stack, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
-import type { CarrierQuality, Silence } from "#analytics/insights.ts";
+import type { CourierQuality, Silence } from "#analytics/insights.ts";
 import { send } from "#panel/web/api/call.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { AheadEvents } from "#panel/web/pages/benchmarks/ahead-events.tsx";
@@ -20,7 +20,7 @@ interface SharedQuality {
   readonly courier: string;
   readonly name: string;
   readonly expiresAt: string;
-  readonly quality: CarrierQuality | null;
+  readonly quality: CourierQuality | null;
   readonly silence: Omit<Silence, "lastHourMs"> | null;
 }
 

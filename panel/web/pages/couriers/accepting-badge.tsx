@@ -5,7 +5,7 @@ export function AcceptingBadge({ isAccepting }: { readonly isAccepting: boolean 
   const { t } = useText();
   return (
     <Badge color={isAccepting ? "teal" : "gray"}>
-      {isAccepting ? t.carriers.accepting : t.carriers.notAccepting}
+      {isAccepting ? t.couriers.accepting : t.couriers.notAccepting}
     </Badge>
   );
 }

@@ -13,7 +13,7 @@ interface FileErrorsProps {
     readonly column: string | null;
     readonly code: FaultCode;
     /** What only a file can have wrong. */
-    readonly reason: keyof ReturnType<typeof useText>["t"]["carriers"]["fileFaults"] | null;
+    readonly reason: keyof ReturnType<typeof useText>["t"]["couriers"]["fileFaults"] | null;
     readonly message: string;
   }>;
 }
@@ -23,21 +23,21 @@ export function FileErrors({ title, errors }: FileErrorsProps) {
   const f = useFormat();
   return (
     <Alert color="red" role="alert" title={title}>
-      <ScrollTable label={t.carriers.error}>
+      <ScrollTable label={t.couriers.error}>
         <Table.Thead>
           <Table.Tr>
-            <Table.Th ta="right">{t.carriers.line}</Table.Th>
-            <Table.Th>{t.carriers.column}</Table.Th>
-            <Table.Th>{t.carriers.error}</Table.Th>
+            <Table.Th ta="right">{t.couriers.line}</Table.Th>
+            <Table.Th>{t.couriers.column}</Table.Th>
+            <Table.Th>{t.couriers.error}</Table.Th>
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>
           {errors.map(({ line, column, code, reason, message }) => (
             <Table.Tr key={`${line} ${column} ${message}`}>
               <Table.Td ta="right">{f.whole(line)}</Table.Td>
-              <Table.Td>{column ?? t.carriers.wholeLine}</Table.Td>
+              <Table.Td>{column ?? t.couriers.wholeLine}</Table.Td>
               <Table.Td>
-                {reason === null ? t.faults[code] : t.carriers.fileFaults[reason]}
+                {reason === null ? t.faults[code] : t.couriers.fileFaults[reason]}
               </Table.Td>
             </Table.Tr>
           ))}

@@ -20,7 +20,7 @@ export function SuggestionCell({ suggestion }: SuggestionProps) {
       <Group gap={6}>
         <StatusBadge status={status} detail={statusDetail} />
         <Text size="xs" c="dimmed">
-          {t.carriers.confidence[confidence]}
+          {t.couriers.confidence[confidence]}
         </Text>
       </Group>
       <Text size="xs" c="dimmed" maw={280}>
@@ -36,9 +36,9 @@ export function SuggestionNote({ suggestion }: SuggestionProps) {
   if (suggestion === null) return null;
   const { confidence, because } = suggestion;
   return (
-    <Alert color="blue" icon={<IconBulb aria-hidden />} title={t.carriers.suggested}>
+    <Alert color="blue" icon={<IconBulb aria-hidden />} title={t.couriers.suggested}>
       <Text size="sm">
-        {because[language]} {t.carriers.confidence[confidence]}.
+        {because[language]} {t.couriers.confidence[confidence]}.
       </Text>
     </Alert>
   );

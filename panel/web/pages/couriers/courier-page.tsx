@@ -1,4 +1,4 @@
-/** One carrier: its way in, its access, its catalogue, what became of its messages, and how well it reports. */
+/** One courier: its way in, its access, its catalogue, what became of its messages, and how well it reports. */
 import {
   Anchor,
   Breadcrumbs,
@@ -34,7 +34,7 @@ import { UnmappedCodes } from "./unmapped-codes.tsx";
 /** How far back a first event counts for the onboarding. */
 const QUALITY_DAYS = 90;
 
-export function CarrierPage() {
+export function CourierPage() {
   const { t } = useText();
   const { code = "" } = useParams({ strict: false });
   const courier = useSuspenseQuery(courierQuery(code)).data;
@@ -44,7 +44,7 @@ export function CarrierPage() {
     <>
       <Breadcrumbs mb="xs">
         <Anchor component={Link} to="/carriers" size="sm">
-          {t.carriers.title}
+          {t.couriers.title}
         </Anchor>
       </Breadcrumbs>
       <PageHead
@@ -62,11 +62,11 @@ export function CarrierPage() {
         <Onboarding courier={courier} />
         <Tabs value={tab} onChange={setTab} keepMounted={false}>
           <Tabs.List mb="md">
-            <Tabs.Tab value="access">{t.carriers.access}</Tabs.Tab>
-            <Tabs.Tab value="catalogue">{t.carriers.catalogue}</Tabs.Tab>
-            <Tabs.Tab value="finder">{t.carriers.finder}</Tabs.Tab>
+            <Tabs.Tab value="access">{t.couriers.access}</Tabs.Tab>
+            <Tabs.Tab value="catalogue">{t.couriers.catalogue}</Tabs.Tab>
+            <Tabs.Tab value="finder">{t.couriers.finder}</Tabs.Tab>
             <Tabs.Tab value="first-day">{t.firstDay.tab}</Tabs.Tab>
-            <Tabs.Tab value="quality">{t.carriers.quality}</Tabs.Tab>
+            <Tabs.Tab value="quality">{t.couriers.quality}</Tabs.Tab>
           </Tabs.List>
           <Tabs.Panel value="access">
             <SimpleGrid cols={{ base: 1, lg: 2 }} spacing="lg">
@@ -107,23 +107,23 @@ const LABELS_BELOW = {
   separator: { marginTop: 17 },
 } as const;
 
-/** The steps from a contract to the comparison of the first day, after which the carrier is live. */
+/** The steps from a contract to the comparison of the first day, after which the courier is live. */
 function Onboarding({ courier }: { readonly courier: Courier }) {
   const { t } = useText();
   const orientation = useMatches({ base: "vertical", md: "horizontal" } as const);
   const { data = [] } = useQuery(qualityQuery(QUALITY_DAYS));
   const received = data.find((row) => row.courier === courier.code)?.received ?? 0;
   const steps = [
-    [t.carriers.stepToken, courier.tokens.length > 0 || courier.oauth],
-    [t.carriers.stepSecret, courier.signingSecrets.length > 0 || !courier.signatureRequired],
-    [t.carriers.stepCatalogue, courier.catalogueCodes > 0],
-    [t.carriers.stepAccepting, courier.acceptingEvents],
-    [t.carriers.stepFirst, received > 0],
-    [t.carriers.stepCompared, courier.comparison !== null],
+    [t.couriers.stepToken, courier.tokens.length > 0 || courier.oauth],
+    [t.couriers.stepSecret, courier.signingSecrets.length > 0 || !courier.signatureRequired],
+    [t.couriers.stepCatalogue, courier.catalogueCodes > 0],
+    [t.couriers.stepAccepting, courier.acceptingEvents],
+    [t.couriers.stepFirst, received > 0],
+    [t.couriers.stepCompared, courier.comparison !== null],
   ] as const;
   const open = steps.findIndex(([, isDone]) => !isDone);
   return (
-    <Section title={t.carriers.onboarding}>
+    <Section title={t.couriers.onboarding}>
       <Stepper
         active={open === -1 ? steps.length : open}
         size="sm"
@@ -146,9 +146,9 @@ function Activation({ courier: { code, acceptingEvents } }: { readonly courier: 
   return (
     <SwitchButton
       isOn={acceptingEvents}
-      turnOn={t.carriers.activate}
-      turnOff={t.carriers.deactivate}
-      turnOffText={t.carriers.deactivateText}
+      turnOn={t.couriers.activate}
+      turnOff={t.couriers.deactivate}
+      turnOffText={t.couriers.deactivateText}
       onSwitch={() =>
         call("post", `/panel/api/couriers/:code/${acceptingEvents ? "deactivate" : "activate"}`, {
           params: { code },

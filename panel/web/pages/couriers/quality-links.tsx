@@ -1,4 +1,4 @@
-/** Links by which people without an account read the carrier's quality report. */
+/** Links by which people without an account read the courier's quality report. */
 import { NumberInput, Table, Text } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { useQuery } from "@tanstack/react-query";
@@ -28,12 +28,12 @@ export function QualityLinks({ code }: { readonly code: string }) {
   const links = data?.items ?? [];
   return (
     <Section
-      title={t.carriers.links}
-      lead={t.carriers.linksLead}
+      title={t.couriers.links}
+      lead={t.couriers.linksLead}
       aside={
         <AddSecret
-          label={t.carriers.newLink}
-          title={t.carriers.link}
+          label={t.couriers.newLink}
+          title={t.couriers.link}
           dialogOf={(onClose, onMade) => (
             <LinkDialog code={code} onClose={onClose} onMade={onMade} />
           )}
@@ -43,7 +43,7 @@ export function QualityLinks({ code }: { readonly code: string }) {
       <ProblemNote error={error} />
       {links.length === 0 ? (
         <Text size="sm" c="dimmed">
-          {t.carriers.noLinks}
+          {t.couriers.noLinks}
         </Text>
       ) : (
         <LinkTable code={code} links={links} />
@@ -71,15 +71,15 @@ function LinkDialog({ code, onClose, onMade }: LinkDialogProps) {
   });
   return (
     <FormDialog
-      title={t.carriers.newLink}
-      action={t.carriers.makeLink}
+      title={t.couriers.newLink}
+      action={t.couriers.makeLink}
       error={making.error}
       isPending={making.isPending}
       onSubmit={form.onSubmit((values) => making.mutate(values))}
       onClose={onClose}
     >
       <NumberInput
-        label={t.carriers.linkDays}
+        label={t.couriers.linkDays}
         min={1}
         max={DAYS_MOST}
         allowDecimal={false}
@@ -114,14 +114,14 @@ function LinkTable({ code, links }: LinkTableProps) {
   });
   return (
     <>
-      <ScrollTable label={t.carriers.links} minWidth={560}>
+      <ScrollTable label={t.couriers.links} minWidth={560}>
         <Table.Thead>
           <Table.Tr>
-            <Table.Th>{t.carriers.id}</Table.Th>
-            <Table.Th>{t.carriers.madeBy}</Table.Th>
-            <Table.Th>{t.carriers.madeAt}</Table.Th>
-            <Table.Th>{t.carriers.worksUntil}</Table.Th>
-            <Table.Th aria-label={t.carriers.revoke} />
+            <Table.Th>{t.couriers.id}</Table.Th>
+            <Table.Th>{t.couriers.madeBy}</Table.Th>
+            <Table.Th>{t.couriers.madeAt}</Table.Th>
+            <Table.Th>{t.couriers.worksUntil}</Table.Th>
+            <Table.Th aria-label={t.couriers.revoke} />
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>
@@ -138,7 +138,7 @@ function LinkTable({ code, links }: LinkTableProps) {
                 <Instant at={expiresAt} />
               </Table.Td>
               <Table.Td ta="right">
-                <RowButton action={t.carriers.revoke} subject={id} onClick={() => setRevoked(id)} />
+                <RowButton action={t.couriers.revoke} subject={id} onClick={() => setRevoked(id)} />
               </Table.Td>
             </Table.Tr>
           ))}
@@ -147,9 +147,9 @@ function LinkTable({ code, links }: LinkTableProps) {
       <Confirm
         opened={revoked !== null}
         onClose={() => setRevoked(null)}
-        title={t.carriers.revoke}
-        text={t.carriers.revokeLinkText}
-        action={t.carriers.revoke}
+        title={t.couriers.revoke}
+        text={t.couriers.revokeLinkText}
+        action={t.couriers.revoke}
         isPending={revoking.isPending}
         onConfirm={() => revoked !== null && revoking.mutate(revoked)}
       />

@@ -15,7 +15,7 @@ export function PreviewNote({ preview }: { readonly preview: MappingPreview }) {
     <Alert
       color="blue"
       role="status"
-      title={t.carriers.wouldChange(f.whole(preview.events), f.whole(preview.shipments))}
+      title={t.couriers.wouldChange(f.whole(preview.events), f.whole(preview.shipments))}
     >
       <Stack gap={6}>
         {preview.states.map(({ before, after, shipments }) => (
@@ -26,8 +26,8 @@ export function PreviewNote({ preview }: { readonly preview: MappingPreview }) {
             <Text size="sm">{f.whole(shipments)}</Text>
           </Group>
         ))}
-        <Text size="sm">{t.carriers.wouldSend(f.whole(sent))}</Text>
-        {!preview.complete && <Text size="sm">{t.carriers.notAll(f.whole(preview.examined))}</Text>}
+        <Text size="sm">{t.couriers.wouldSend(f.whole(sent))}</Text>
+        {!preview.complete && <Text size="sm">{t.couriers.notAll(f.whole(preview.examined))}</Text>}
       </Stack>
     </Alert>
   );

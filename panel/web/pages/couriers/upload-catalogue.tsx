@@ -54,15 +54,15 @@ export function UploadCatalogue({ code, onClose }: UploadProps) {
     <Modal
       opened
       onClose={onClose}
-      title={t.carriers.upload}
+      title={t.couriers.upload}
       size="xl"
       closeButtonProps={{ "aria-label": t.common.close }}
     >
       <Stack>
         <FileInput
-          label={t.carriers.file}
-          description={t.carriers.fileHelp}
-          placeholder={t.carriers.chooseFile}
+          label={t.couriers.file}
+          description={t.couriers.fileHelp}
+          placeholder={t.couriers.chooseFile}
           accept=".csv,text/csv"
           clearable
           clearButtonProps={{ "aria-label": t.common.remove }}
@@ -73,7 +73,7 @@ export function UploadCatalogue({ code, onClose }: UploadProps) {
           }}
         />
         <Checkbox
-          label={t.carriers.removeMissing}
+          label={t.couriers.removeMissing}
           checked={isComplete}
           onChange={({ currentTarget: { checked } }) => {
             setComplete(checked);
@@ -91,7 +91,7 @@ export function UploadCatalogue({ code, onClose }: UploadProps) {
             loading={applying.isPending || previewing.isPending}
             onClick={() => file && applying.mutate({ file, isComplete, base: seen?.base ?? "" })}
           >
-            {t.carriers.apply}
+            {t.couriers.apply}
           </Button>
         </Group>
       </Stack>
@@ -113,7 +113,7 @@ function useUpload(code: string, onDone: () => void) {
   const applying = useAction({
     mutationFn: ({ base, ...wanted }: Wanted & { readonly base: string }) => post(wanted, { base }),
     async onSuccess() {
-      tell(t.carriers.uploaded);
+      tell(t.couriers.uploaded);
       onDone();
       await queries.invalidateQueries({ queryKey: ["unmapped-codes"] });
       await queries.invalidateQueries({ queryKey: ["couriers", code] });
@@ -130,10 +130,10 @@ function Seen({ seen: { errors, changes, preview } }: { readonly seen: Catalogue
   const { t } = useText();
   const f = useFormat();
   if (changes === null)
-    return <FileErrors title={t.carriers.fileErrors(f.whole(errors.length))} errors={errors} />;
+    return <FileErrors title={t.couriers.fileErrors(f.whole(errors.length))} errors={errors} />;
   return (
     <Stack>
-      {sizeOf(changes) === 0 && <Alert role="status">{t.carriers.nothingToApply}</Alert>}
+      {sizeOf(changes) === 0 && <Alert role="status">{t.couriers.nothingToApply}</Alert>}
       <Counts changes={changes} />
       {preview && <PreviewNote preview={preview} />}
       <ChangeTable changes={changes} />
@@ -148,11 +148,11 @@ function Counts({ changes }: { readonly changes: CatalogueChanges }) {
   return (
     <Facts
       rows={[
-        [t.carriers.added, f.whole(added.length)],
-        [t.carriers.changed, f.whole(changed.length)],
-        [t.carriers.removed, f.whole(removed.length)],
-        [t.carriers.unchanged, f.whole(unchanged)],
-        [t.carriers.kept, f.whole(kept)],
+        [t.couriers.added, f.whole(added.length)],
+        [t.couriers.changed, f.whole(changed.length)],
+        [t.couriers.removed, f.whole(removed.length)],
+        [t.couriers.unchanged, f.whole(unchanged)],
+        [t.couriers.kept, f.whole(kept)],
       ]}
     />
   );
@@ -171,12 +171,12 @@ function ChangeTable({
   ];
   if (rows.length === 0) return null;
   return (
-    <ScrollTable label={t.carriers.changed} minWidth={560}>
+    <ScrollTable label={t.couriers.changed} minWidth={560}>
       <Table.Thead>
         <Table.Tr>
-          <Table.Th>{t.carriers.code}</Table.Th>
-          <Table.Th>{t.carriers.before}</Table.Th>
-          <Table.Th>{t.carriers.after}</Table.Th>
+          <Table.Th>{t.couriers.code}</Table.Th>
+          <Table.Th>{t.couriers.before}</Table.Th>
+          <Table.Th>{t.couriers.after}</Table.Th>
         </Table.Tr>
       </Table.Thead>
       <Table.Tbody>
@@ -206,7 +206,7 @@ function Meaning({ entry }: { readonly entry: CatalogueEntry | null }) {
       {entry.status ? (
         <StatusBadge status={entry.status} detail={entry.statusDetail ?? 0} />
       ) : (
-        <Text size="sm">{t.carriers.notMapped}</Text>
+        <Text size="sm">{t.couriers.notMapped}</Text>
       )}
       <Text size="sm" c="dimmed">
         {entry.description}

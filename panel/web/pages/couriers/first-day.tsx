@@ -1,4 +1,4 @@
-/** The first-day comparison: a file of what another tracking says of the carrier's parcels, beside what the carrier has sent. */
+/** The first-day comparison: a file of what another tracking says of the courier's parcels, beside what the courier has sent. */
 import { Badge, Button, FileInput, Group, SegmentedControl, Stack, Text } from "@mantine/core";
 import { createColumnHelper } from "@tanstack/react-table";
 import { useMemo, useState } from "react";
@@ -36,9 +36,9 @@ export function FirstDay({ courier }: { readonly courier: Courier }) {
         )}
         <Group align="end" gap="sm">
           <FileInput
-            label={t.carriers.file}
+            label={t.couriers.file}
             description={t.firstDay.fileHelp}
-            placeholder={t.carriers.chooseFile}
+            placeholder={t.couriers.chooseFile}
             accept=".csv,text/csv"
             clearable
             clearButtonProps={{ "aria-label": t.common.remove }}
@@ -154,7 +154,7 @@ function useColumns() {
     const column = createColumnHelper<Row>();
     return [
       column.accessor("line", {
-        header: t.carriers.line,
+        header: t.couriers.line,
         meta: { align: "right" },
         cell: ({ getValue }) => getValue() ?? "–",
       }),
@@ -163,7 +163,7 @@ function useColumns() {
         cell: ({ getValue }) => <span className="mono break">{getValue()}</span>,
       }),
       column.accessor("result", {
-        header: t.carriers.outcome,
+        header: t.couriers.outcome,
         cell: ({ getValue }) => (
           <Badge color={COLOURS[getValue()]}>{t.firstDay.results[getValue()]}</Badge>
         ),
@@ -182,7 +182,7 @@ function useColumns() {
       }),
       column.display({
         id: "eventId",
-        header: t.carriers.eventId,
+        header: t.couriers.eventId,
         cell: ({ row: { original } }) => (
           <span className="mono break">{original.received?.eventId ?? "–"}</span>
         ),

@@ -25,7 +25,7 @@ export function UnmappedCodes({ courier }: { readonly courier?: string }) {
     [data, courier],
   );
   return (
-    <Section title={t.carriers.unmapped} lead={t.carriers.unmappedLead}>
+    <Section title={t.couriers.unmapped} lead={t.couriers.unmappedLead}>
       <ProblemNote error={error} />
       <CodeTable rows={rows} isLoading={isPending} onMap={setMapped} />
       {mapped && (
@@ -55,20 +55,20 @@ function CodeTable({ rows, isLoading, onMap }: CodeTableProps) {
   const columns = useMemo(() => {
     const column = createColumnHelper<UnmappedCode>();
     return [
-      column.accessor("courier", { header: t.carriers.carrier }),
-      column.accessor("code", { header: t.carriers.code }),
-      column.accessor("description", { header: t.carriers.description }),
+      column.accessor("courier", { header: t.couriers.courier }),
+      column.accessor("code", { header: t.couriers.code }),
+      column.accessor("description", { header: t.couriers.description }),
       column.accessor("parcels", {
-        header: t.carriers.parcels,
+        header: t.couriers.parcels,
         meta: { align: "right" },
         cell: ({ getValue }) => f.whole(getValue()),
       }),
       column.accessor("suggestion", {
-        header: t.carriers.suggestion,
+        header: t.couriers.suggestion,
         cell: ({ getValue }) => <SuggestionCell suggestion={getValue()} />,
       }),
       column.accessor("lastSeen", {
-        header: t.carriers.lastSeen,
+        header: t.couriers.lastSeen,
         cell: ({ getValue }) => <Instant at={getValue()} />,
       }),
       column.display({
@@ -78,10 +78,10 @@ function CodeTable({ rows, isLoading, onMap }: CodeTableProps) {
           mayMap && (
             <Button
               size="compact-xs"
-              aria-label={`${t.carriers.map} ${original.code}`}
+              aria-label={`${t.couriers.map} ${original.code}`}
               onClick={() => onMap(original)}
             >
-              {t.carriers.map}
+              {t.couriers.map}
             </Button>
           ),
       }),
@@ -89,12 +89,12 @@ function CodeTable({ rows, isLoading, onMap }: CodeTableProps) {
   }, [t, f, mayMap, onMap]);
   return (
     <DataTable
-      label={t.carriers.unmapped}
+      label={t.couriers.unmapped}
       rows={rows}
       columns={columns}
       idOf={({ courier, code }) => `${courier} ${code}`}
       isLoading={isLoading}
-      emptyText={t.carriers.noUnmapped}
+      emptyText={t.couriers.noUnmapped}
       minWidth={900}
     />
   );

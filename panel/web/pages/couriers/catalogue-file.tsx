@@ -1,4 +1,4 @@
-/** A carrier's catalogue as a file: download, and upload after a look at what it would change. */
+/** A courier's catalogue as a file: download, and upload after a look at what it would change. */
 import { Button } from "@mantine/core";
 import { IconDownload, IconUpload } from "@tabler/icons-react";
 import { useState } from "react";
@@ -23,7 +23,7 @@ export function CatalogueFile({ code }: { readonly code: string }) {
         variant="default"
         leftSection={<IconDownload size={14} aria-hidden />}
       >
-        {t.carriers.download}
+        {t.couriers.download}
       </Button>
       {mayUpload && (
         <Button
@@ -32,7 +32,7 @@ export function CatalogueFile({ code }: { readonly code: string }) {
           leftSection={<IconUpload size={14} aria-hidden />}
           onClick={() => setOpen(true)}
         >
-          {t.carriers.upload}
+          {t.couriers.upload}
         </Button>
       )}
       {isOpen && <UploadCatalogue code={code} onClose={() => setOpen(false)} />}

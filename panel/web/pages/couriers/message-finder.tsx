@@ -45,27 +45,27 @@ export function MessageFinder({ courier }: { readonly courier: string }) {
     setAsked(wanted);
   };
   return (
-    <Section title={t.carriers.finder} lead={t.carriers.finderLead}>
+    <Section title={t.couriers.finder} lead={t.couriers.finderLead}>
       <Stack>
         <form onSubmit={form.onSubmit(find)}>
           <Group align="end" gap="sm">
             <SegmentedControl
-              aria-label={t.carriers.findBy}
+              aria-label={t.couriers.findBy}
               data={[
-                { value: "eventId", label: t.carriers.eventId },
-                { value: "messageId", label: t.carriers.messageId },
+                { value: "eventId", label: t.couriers.eventId },
+                { value: "messageId", label: t.couriers.messageId },
               ]}
               {...form.getInputProps("by")}
             />
             <TextInput
-              aria-label={t.carriers.id}
-              placeholder={t.carriers.id}
+              aria-label={t.couriers.id}
+              placeholder={t.couriers.id}
               required
               flex="1 1 220px"
               {...form.getInputProps("id")}
             />
             <Button type="submit" leftSection={<IconSearch size={16} aria-hidden />}>
-              {t.carriers.find}
+              {t.couriers.find}
             </Button>
           </Group>
         </form>
@@ -89,17 +89,17 @@ function Found({ courier, asked }: { readonly courier: string; readonly asked: A
   if (error) return <ProblemNote error={error} />;
   return (
     <Stack role="status">
-      {!isWhole && <Alert color="yellow">{t.carriers.notComplete}</Alert>}
+      {!isWhole && <Alert color="yellow">{t.couriers.notComplete}</Alert>}
       {first?.isKnown != null && (
-        <Text size="sm">{first.isKnown ? t.carriers.known : t.carriers.notKnown}</Text>
+        <Text size="sm">{first.isKnown ? t.couriers.known : t.couriers.notKnown}</Text>
       )}
       <DataTable
-        label={t.carriers.finder}
+        label={t.couriers.finder}
         rows={rows}
         columns={columns}
         idOf={({ receivedAt, place, messageId }) => `${receivedAt} ${place} ${messageId}`}
         isLoading={isLoading}
-        emptyText={t.carriers.neverSeen}
+        emptyText={t.couriers.neverSeen}
         onEnd={onEnd}
         minWidth={980}
       />
@@ -120,28 +120,28 @@ function useColumns() {
     const column = createColumnHelper<FoundEvent>();
     return [
       column.accessor("receivedAt", {
-        header: t.carriers.received,
+        header: t.couriers.received,
         cell: ({ getValue }) => <Instant at={getValue()} precise />,
       }),
       column.accessor("messageId", {
-        header: t.carriers.messageId,
+        header: t.couriers.messageId,
         cell: ({ getValue }) => <Id id={getValue()} />,
       }),
-      column.accessor("place", { header: t.carriers.place, meta: { align: "right" } }),
+      column.accessor("place", { header: t.couriers.place, meta: { align: "right" } }),
       column.accessor("eventId", {
-        header: t.carriers.eventId,
+        header: t.couriers.eventId,
         cell: ({ getValue }) => <Id id={getValue()} />,
       }),
       column.accessor("outcome", {
-        header: t.carriers.outcome,
+        header: t.couriers.outcome,
         cell: ({ getValue }) => <Badge color={COLOURS[getValue()]}>{getValue()}</Badge>,
       }),
       column.accessor("reasons", {
-        header: t.carriers.reasons,
+        header: t.couriers.reasons,
         cell: ({ getValue }) => <span className="break">{getValue().join(", ") || "–"}</span>,
       }),
       column.accessor("shipmentIds", {
-        header: t.carriers.shipments,
+        header: t.couriers.shipments,
         cell: ({ getValue }) =>
           getValue().map((id) => (
             <Anchor key={id} component={Link} to={`/shipments/${id}`} size="sm" mr={6}>

@@ -1,4 +1,4 @@
-/** A carrier's codes with what they mean, and the latest changes, each of which can be taken back. */
+/** A courier's codes with what they mean, and the latest changes, each of which can be taken back. */
 import { Button, Group, Stack, Text, TextInput } from "@mantine/core";
 import { useQuery, useSuspenseQuery } from "@tanstack/react-query";
 import { createColumnHelper } from "@tanstack/react-table";
@@ -32,8 +32,8 @@ export function Catalogue({ code }: { readonly code: string }) {
     <>
       <Remaps code={code} />
       <Section
-        title={t.carriers.catalogue}
-        lead={t.carriers.catalogueLead}
+        title={t.couriers.catalogue}
+        lead={t.couriers.catalogueLead}
         aside={
           <Group gap="xs">
             <TextInput
@@ -63,26 +63,26 @@ function EntryTable({ rows, isLoading }: EntryTableProps) {
   const columns = useMemo(() => {
     const column = createColumnHelper<CatalogueEntry>();
     return [
-      column.accessor("code", { header: t.carriers.code }),
-      column.accessor("description", { header: t.carriers.description }),
+      column.accessor("code", { header: t.couriers.code }),
+      column.accessor("description", { header: t.couriers.description }),
       column.accessor("status", {
-        header: t.carriers.status,
+        header: t.couriers.status,
         cell: ({ row: { original } }) =>
           original.status ? (
             <StatusBadge status={original.status} detail={original.statusDetail ?? 0} />
           ) : (
-            t.carriers.notMapped
+            t.couriers.notMapped
           ),
       }),
       column.accessor("terminal", {
-        header: t.carriers.terminalShort,
+        header: t.couriers.terminalShort,
         cell: ({ getValue }) => (getValue() ? t.common.yes : t.common.no),
       }),
     ];
   }, [t]);
   return (
     <DataTable
-      label={t.carriers.catalogue}
+      label={t.couriers.catalogue}
       rows={rows}
       columns={columns}
       idOf={({ code }) => code}
@@ -97,7 +97,7 @@ function Remaps({ code }: { readonly code: string }) {
   const remaps = data?.items ?? [];
   if (remaps.length === 0) return null;
   return (
-    <Section title={t.carriers.changes} lead={t.carriers.changesLead}>
+    <Section title={t.couriers.changes} lead={t.couriers.changesLead}>
       <Stack gap="xs">
         {remaps.map((remap) => (
           <RemapLine
@@ -125,7 +125,7 @@ function RemapLine({ remap, isReverted }: RemapLineProps) {
     mutationFn: () => call("post", "/panel/api/remaps/:id/revert", { params: { id } }),
     onError: tellProblem,
     async onSuccess() {
-      tell(t.carriers.takenBack);
+      tell(t.couriers.takenBack);
       await queries.invalidateQueries({ queryKey: ["couriers", courier] });
       await queries.invalidateQueries({ queryKey: ["unmapped-codes"] });
     },
@@ -141,21 +141,21 @@ function RemapLine({ remap, isReverted }: RemapLineProps) {
             .map((entry) => entry.code)
             .join(", ")}
           {remap.codes > CODES_NAMED &&
-            ` ${t.carriers.andMore(f.whole(remap.codes - CODES_NAMED))}`}
+            ` ${t.couriers.andMore(f.whole(remap.codes - CODES_NAMED))}`}
         </Text>
         {(remap.codes === 1 ? entries : []).map(({ code, after }) =>
           after?.status ? (
             <StatusBadge key={code} status={after.status} />
           ) : (
             <Text key={code} size="sm">
-              {t.carriers.notMapped}
+              {t.couriers.notMapped}
             </Text>
           ),
         )}
         <Text size="sm" c="dimmed">
           {state === "done"
-            ? t.carriers.remapped(f.whole(progress.shipments), f.whole(progress.statesChanged))
-            : t.carriers.remapping}
+            ? t.couriers.remapped(f.whole(progress.shipments), f.whole(progress.statesChanged))
+            : t.couriers.remapping}
         </Text>
       </Group>
       {mayRevert && (
@@ -165,7 +165,7 @@ function RemapLine({ remap, isReverted }: RemapLineProps) {
           loading={reverting.isPending}
           onClick={() => reverting.mutate()}
         >
-          {t.carriers.takeBack}
+          {t.couriers.takeBack}
         </Button>
       )}
     </Group>

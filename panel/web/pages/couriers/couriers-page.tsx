@@ -1,4 +1,4 @@
-/** The carriers, and the codes of theirs that nobody has mapped yet. */
+/** The couriers, and the codes of theirs that nobody has mapped yet. */
 import { Anchor, Card, Stack } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
@@ -13,12 +13,12 @@ import { AcceptingBadge } from "./accepting-badge.tsx";
 import { couriersQuery } from "./queries.ts";
 import { UnmappedCodes } from "./unmapped-codes.tsx";
 
-export function CarriersPage() {
+export function CouriersPage() {
   const { t } = useText();
   const { data, error, isPending } = useQuery(couriersQuery);
   return (
     <>
-      <PageHead title={t.carriers.title} lead={t.carriers.lead} />
+      <PageHead title={t.couriers.title} lead={t.couriers.lead} />
       <Stack gap="lg">
         <ProblemNote error={error} />
         <Card padding={0}>
@@ -41,32 +41,32 @@ function CourierTable({ rows, isLoading }: CourierTableProps) {
     const column = createColumnHelper<Courier>();
     return [
       column.accessor("name", {
-        header: t.carriers.carrier,
+        header: t.couriers.courier,
         cell: ({ row: { original } }) => (
           <Anchor component={Link} to={`/carriers/${original.code}`} fw={600} size="sm">
             {original.name}
           </Anchor>
         ),
       }),
-      column.accessor("code", { header: t.carriers.code }),
+      column.accessor("code", { header: t.couriers.code }),
       column.accessor("acceptingEvents", {
-        header: t.carriers.state,
+        header: t.couriers.state,
         cell: ({ getValue }) => <AcceptingBadge isAccepting={getValue()} />,
       }),
       column.accessor("signatureRequired", {
-        header: t.carriers.signature,
-        cell: ({ getValue }) => (getValue() ? t.carriers.required : t.carriers.optional),
+        header: t.couriers.signature,
+        cell: ({ getValue }) => (getValue() ? t.couriers.required : t.couriers.optional),
       }),
       column.accessor(({ tokens }) => tokens.length, {
         id: "tokens",
-        header: t.carriers.tokens,
+        header: t.couriers.tokens,
         meta: { align: "right" },
       }),
     ];
   }, [t]);
   return (
     <DataTable
-      label={t.carriers.title}
+      label={t.couriers.title}
       rows={rows}
       columns={columns}
       idOf={({ code }) => code}

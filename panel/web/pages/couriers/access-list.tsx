@@ -29,15 +29,15 @@ export function AccessList({ code, kind, rows }: AccessListProps) {
   const [issued, setIssued] = useState<string | null>(null);
   const [revoked, setRevoked] = useState<string | null>(null);
   const { issuing, revoking } = useAccess(code, kind, setIssued, () => setRevoked(null));
-  const title = kind === "tokens" ? t.carriers.tokens : t.carriers.secrets;
+  const title = kind === "tokens" ? t.couriers.tokens : t.couriers.secrets;
   return (
     <Section
       title={title}
-      lead={t.carriers.accessLead}
+      lead={t.couriers.accessLead}
       aside={
         mayChange && (
           <AddButton
-            label={t.carriers.issue}
+            label={t.couriers.issue}
             isPending={issuing.isPending}
             onClick={() => issuing.mutate()}
           />
@@ -52,13 +52,13 @@ export function AccessList({ code, kind, rows }: AccessListProps) {
                 {id}
               </Table.Th>
               <Table.Td>
-                {createdAt === null ? t.carriers.fromSetup : <Instant at={createdAt} />}
+                {createdAt === null ? t.couriers.fromSetup : <Instant at={createdAt} />}
               </Table.Td>
               <Table.Td>
                 <Group justify="end">
                   {mayChange && (
                     <RowButton
-                      action={t.carriers.revoke}
+                      action={t.couriers.revoke}
                       subject={id}
                       onClick={() => setRevoked(id)}
                     />
@@ -73,9 +73,9 @@ export function AccessList({ code, kind, rows }: AccessListProps) {
       <Confirm
         opened={revoked !== null}
         onClose={() => setRevoked(null)}
-        title={t.carriers.revoke}
-        text={t.carriers.revokeText}
-        action={t.carriers.revoke}
+        title={t.couriers.revoke}
+        text={t.couriers.revokeText}
+        action={t.couriers.revoke}
         isPending={revoking.isPending}
         onConfirm={() => revoked !== null && revoking.mutate(revoked)}
       />

@@ -49,7 +49,7 @@ export function MapCode({ courier, code, description, suggestion, onClose }: Map
   const applying = useAction({
     mutationFn: () => put(false),
     async onSuccess() {
-      tell(t.carriers.applied);
+      tell(t.couriers.applied);
       onClose();
       await queries.invalidateQueries({ queryKey: ["unmapped-codes"] });
       await queries.invalidateQueries({ queryKey: ["couriers", courier] });
@@ -60,7 +60,7 @@ export function MapCode({ courier, code, description, suggestion, onClose }: Map
     <Modal
       opened
       onClose={onClose}
-      title={`${t.carriers.map} ${code}`}
+      title={`${t.couriers.map} ${code}`}
       size="lg"
       closeButtonProps={{ "aria-label": t.common.close }}
     >
@@ -70,7 +70,7 @@ export function MapCode({ courier, code, description, suggestion, onClose }: Map
         </Text>
         <SuggestionNote suggestion={suggestion} />
         <Select
-          label={t.carriers.status}
+          label={t.couriers.status}
           data={Object.keys(en.statuses).map((value) => ({
             value,
             label: t.statuses[value as keyof typeof en.statuses],
@@ -80,13 +80,13 @@ export function MapCode({ courier, code, description, suggestion, onClose }: Map
           {...form.getInputProps("status")}
         />
         <NumberInput
-          label={t.carriers.detail}
+          label={t.couriers.detail}
           min={0}
           allowDecimal={false}
           {...form.getInputProps("statusDetail")}
         />
         <Checkbox
-          label={t.carriers.terminal}
+          label={t.couriers.terminal}
           {...form.getInputProps("terminal", { type: "checkbox" })}
         />
         <ProblemNote error={previewing.error ?? applying.error} />
@@ -97,10 +97,10 @@ export function MapCode({ courier, code, description, suggestion, onClose }: Map
             loading={previewing.isPending}
             onClick={() => previewing.mutate()}
           >
-            {t.carriers.preview}
+            {t.couriers.preview}
           </Button>
           <Button loading={applying.isPending} onClick={() => applying.mutate()}>
-            {t.carriers.apply}
+            {t.couriers.apply}
           </Button>
         </Group>
       </Stack>

@@ -1,4 +1,4 @@
-/** Questions about carriers. */
+/** Questions about couriers. */
 import { queryOptions } from "@tanstack/react-query";
 import { call } from "#panel/web/api/call.ts";
 
