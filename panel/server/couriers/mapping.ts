@@ -67,7 +67,7 @@ export const SuggestionView = Type.Object({
   status: Type.Unsafe<Status>(StatusSchema),
   statusDetail: Type.Integer({ description: "0 = none" }),
   confidence: Type.Unsafe<Suggestion["confidence"]>(
-    Type.Union((["high", "medium", "low"] as const).map((one) => Type.Literal(one))),
+    Type.Union((["high", "low"] as const).map((one) => Type.Literal(one))),
   ),
   because: Type.Object({ en: Type.String(), it: Type.String() }, { description: "for people" }),
 });

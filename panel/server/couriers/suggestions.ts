@@ -64,9 +64,9 @@ async function suggestionsFor(
   const knowledge = knowledgeOf(knownTexts(configuration));
   const found = new Map<string, Suggestion>();
   for (const unknown of codes) {
-    const { courier, code } = unknown;
+    const { courier, code, description } = unknown;
     const passages = await readPassages(redis, courier, code, PARCELS_LOOKED_AT);
-    const suggestion = knowledge.suggest(unknown, passages);
+    const suggestion = knowledge.suggest(description, passages);
     if (suggestion) found.set(unmappedName(courier, code), suggestion);
   }
   return found;
@@ -74,7 +74,7 @@ async function suggestionsFor(
 
 function knownTexts({ couriers, statusDetails }: Configuration): KnownText[] {
   const own = [...couriers.values()].filter(({ code }) => !isTestCourier(code));
-  const ofCouriers = own.flatMap(({ code: courier, name, catalogue }) =>
+  const ofCouriers = own.flatMap(({ name, catalogue }) =>
     [...catalogue.values()].flatMap(({ code, description, status, statusDetail = 0, rules }) =>
       // With narrower mappings, the own one is for what is left.
       status === undefined || (rules && rules.length > 0)
@@ -83,7 +83,7 @@ function knownTexts({ couriers, statusDetails }: Configuration): KnownText[] {
             {
               pair: { status, detail: statusDetail },
               text: description,
-              of: { courier, name, code },
+              of: { name, code },
             },
           ],
     ),

@@ -935,7 +935,7 @@ export const en = {
     quality: "Quality",
     suggestion: "Suggestion",
     suggested: "Filled in with a suggestion",
-    confidence: { high: "quite sure", medium: "likely", low: "possible" },
+    confidence: { high: "quite sure", low: "possible" },
     links: "Links to share",
     linksLead:
       "Whoever has a link reads this courier's quality report without an account, and nothing else.",

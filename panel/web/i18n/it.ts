@@ -1037,7 +1037,7 @@ export const it: Messages = {
     quality: "Qualità",
     suggestion: "Suggerimento",
     suggested: "Compilato con un suggerimento",
-    confidence: { high: "quasi certo", medium: "probabile", low: "possibile" },
+    confidence: { high: "quasi certo", low: "possibile" },
     links: "Link da condividere",
     linksLead:
       "Chi ha un link legge il rapporto di qualità di questo corriere senza un account, e nient'altro.",
