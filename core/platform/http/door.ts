@@ -45,7 +45,8 @@ export class PortRefused extends Error {
 
 /** What `/healthz` answers: who asks a port that is in use recognizes another Waybill by `service`. */
 export const ALIVE = {
-  ...({ status: "ok", service: "waybill" } as const),
+  status: "ok",
+  service: "waybill",
   version: VERSION,
   commit: COMMIT,
 };

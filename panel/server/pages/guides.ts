@@ -37,7 +37,7 @@ interface Outline {
 /** In the order of the menu. A document of `docs` that nothing names stands in the last group. */
 const GROUPS: ReadonlyArray<readonly [string, ...string[]]> = [
   ["Start", "docs/index.md", "docs/start.md"],
-  ["Carriers", "docs/couriers.md"],
+  ["Couriers", "docs/couriers.md"],
   [
     "Merchants",
     "docs/merchants.md",
@@ -58,7 +58,7 @@ const GROUPS: ReadonlyArray<readonly [string, ...string[]]> = [
     "CHANGELOG.md",
   ],
   ["Data team", "docs/analytics.md"],
-  ["Contributors", "CONTRIBUTING.md", "ARCHITECTURE.md", "docs/limits.md"],
+  ["Contributors", "CONTRIBUTING.md", "ARCHITECTURE.md", "docs/glossary.md", "docs/limits.md"],
   ["Decisions", "docs/decisions/*.md"],
   ["More", "docs/**/*.md"],
 ];

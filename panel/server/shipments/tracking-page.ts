@@ -105,7 +105,8 @@ function estimateText(
 /** Either end may be open. */
 function windowText(from: string | null, to: string | null, language: Language): string | null {
   const clock = new Intl.DateTimeFormat(language, {
-    ...({ dateStyle: "full", timeStyle: "short" } as const),
+    dateStyle: "full",
+    timeStyle: "short",
     timeZone: "Europe/Rome",
   });
   if (from !== null && to !== null) {
@@ -143,7 +144,8 @@ function timeline(
     .slice(0, EVENTS_SHOWN);
   if (latestFirst.length === 0) return html`<p class="detail">${noEvents}</p>`;
   const clock = new Intl.DateTimeFormat(language, {
-    ...({ dateStyle: "medium", timeStyle: "short" } as const),
+    dateStyle: "medium",
+    timeStyle: "short",
     timeZone: "Europe/Rome",
   });
   const items = latestFirst.map(({ mapping, occurredAtMs, event }) => {

@@ -123,7 +123,11 @@ async function sweep(): Promise<void> {
 async function webhooksOf(id: number): Promise<string[]> {
   const { redis, log } = runtime;
   const consumer = startConsumer({
-    ...({ redis, log, source: "change", group: "webhooks", batch: 100 } as const),
+    redis,
+    log,
+    source: "change",
+    group: "webhooks",
+    batch: 100,
     handler: decideHandler(runtime),
   });
   await eventually(async () => {

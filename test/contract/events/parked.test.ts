@@ -375,7 +375,12 @@ function startReferences(): Consumer {
   const { redis, live, log, config } = runtime;
   const handler = referencesHandler({ redis, live, eventsPerDay: config.eventsPerDay });
   return startConsumer({
-    ...({ redis, log, handler, source: "change", group: "references", batch: 100 } as const),
+    redis,
+    log,
+    handler,
+    source: "change",
+    group: "references",
+    batch: 100,
   });
 }
 

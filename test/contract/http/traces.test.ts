@@ -84,7 +84,11 @@ async function start(env: Readonly<Record<string, string>> = {}): Promise<Starte
   const app = createIngestApp({ ...runtime, log });
   app.listen({ port: 0, hostname: "127.0.0.1" });
   const track = startConsumer({
-    ...({ redis, log, source: "event", group: "track", batch: 100 } as const),
+    redis,
+    log,
+    source: "event",
+    group: "track",
+    batch: 100,
     handler: trackHandler({ redis, live, eventsPerDay: config.eventsPerDay }),
   });
   const pipeline = startPipeline(runtime, sendDeps(runtime, authority.pem));

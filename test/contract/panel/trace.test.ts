@@ -25,7 +25,11 @@ beforeAll(async () => {
   panel = await openTestPanel(runtime);
   const { redis, log, live } = runtime;
   consumer = startConsumer({
-    ...({ redis, log, source: "change", group: "webhooks", batch: 100 } as const),
+    redis,
+    log,
+    source: "change",
+    group: "webhooks",
+    batch: 100,
     handler: decideHandler({ redis, live }),
   });
 });

@@ -179,7 +179,10 @@ describe("an address of a message that is not one mailbox", () => {
     const { redis, live } = api.runtime;
     const { id, to } = await create();
     const message = {
-      ...({ messageId: "m-of-before", type: "email", shipmentId: id, from: null } as const),
+      messageId: "m-of-before",
+      type: "email" as const,
+      shipmentId: id,
+      from: null,
       to: `anna;${to}`,
       subject: "s",
       text: "t",

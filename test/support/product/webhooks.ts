@@ -86,7 +86,11 @@ export function startPipeline(
 ): Pipeline {
   const { redis, log, live } = runtime;
   const consumer = startConsumer({
-    ...({ redis, log, source: "change", group: "webhooks", batch: 100 } as const),
+    redis,
+    log,
+    source: "change",
+    group: "webhooks",
+    batch: 100,
     handler: decideHandler({ redis, live }),
   });
   const deliverer = startDeliverer({ redis, log, ...deps, limits });
