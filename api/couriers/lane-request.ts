@@ -100,7 +100,7 @@ export const laneOperation = {
     schema: LaneRequest,
     example: { destCap: "00184", couriers: ["GLS_ITA", "BRT_ITA"], weightKg: 2.5 },
   },
-  errors: ["BENCHMARKS_UNAVAILABLE"],
+  errors: ["BENCHMARKS_UNAVAILABLE" as const],
   problems: { statuses: [503], schema: BenchmarksUnavailable },
 };
 

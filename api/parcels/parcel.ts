@@ -29,7 +29,7 @@ const [example] = EXAMPLE_PARCELS;
 const content = { schema: OrderParcelView, example };
 const common = {
   parameters: [inPath("hash", Type.String(), example?.hash)],
-  errors: ["PRODUCT_NOT_OWNED", "PARCEL_NOT_FOUND"],
+  errors: ["PRODUCT_NOT_OWNED", "PARCEL_NOT_FOUND"] as const,
 };
 
 const OPERATIONS = {

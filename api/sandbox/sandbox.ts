@@ -71,7 +71,7 @@ const example: SandboxView = {
 };
 const { id: _id, createdAt: _created, updatedAt: _updated, ...values } = example;
 const content = { schema: SandboxView, example };
-const common = { parameters: [idInPath(1)], errors: ["SANDBOX_NOT_FOUND"] };
+const common = { parameters: [idInPath(1)], errors: ["SANDBOX_NOT_FOUND"] as const };
 
 const OPERATIONS = {
   read: described({

@@ -2,6 +2,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { Envelope, SCHEMA_VERSIONS } from "#core/events/rules/event.ts";
+import type { ErrorCode } from "#core/platform/errors/error-catalogue.ts";
 import { declared } from "#core/platform/http/access.ts";
 import type { Peer } from "#core/platform/http/peer.ts";
 import { described, inHeader, json } from "#core/platform/openapi/operation.ts";
@@ -19,13 +20,20 @@ export const Ping = Type.Object({
 });
 
 /** Of calls that send a message. */
-const MESSAGE_ERRORS = [
-  ...["MALFORMED_BODY", "INVALID_ENVELOPE", "UNSUPPORTED_SCHEMA_VERSION", "COURIER_MISMATCH"],
-  ...["SIGNATURE_REQUIRED", "BAD_SIGNATURE", "BODY_TOO_LARGE", "BODY_TOO_SLOW"],
-  ...["WRONG_CONTENT_TYPE", "WRONG_CONTENT_ENCODING"],
+const MESSAGE_ERRORS: readonly ErrorCode[] = [
+  "MALFORMED_BODY",
+  "INVALID_ENVELOPE",
+  "UNSUPPORTED_SCHEMA_VERSION",
+  "COURIER_MISMATCH",
+  "SIGNATURE_REQUIRED",
+  "BAD_SIGNATURE",
+  "BODY_TOO_LARGE",
+  "BODY_TOO_SLOW",
+  "WRONG_CONTENT_TYPE",
+  "WRONG_CONTENT_ENCODING",
 ];
 
-function messages(id: string, summary: string, errors: readonly string[]) {
+function messages(id: string, summary: string, errors: readonly ErrorCode[]) {
   return described({
     id,
     summary,

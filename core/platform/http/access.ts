@@ -15,7 +15,6 @@ export const ROUTE_MEMBERS = {
   scope: "x-scope",
   operation: "x-operation",
   needs: "x-needs",
-  errors: "x-errors",
   notFound: "x-not-found",
 } as const;
 

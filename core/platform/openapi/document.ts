@@ -21,8 +21,8 @@ import {
   schemaText,
 } from "#core/platform/schema/published-schema.ts";
 import { codeSamples, SAMPLES_WORDS } from "./code-samples.ts";
-import { elysiaOperation } from "./elysia-operation.ts";
-import type { Answer, Content, Operation, Parameter, Rule } from "./operation.ts";
+import type { Answer, Content, Parameter, Rule } from "./operation.ts";
+import { operationOf, type WholeOperation } from "./operation-of.ts";
 
 export interface ErrorShape {
   readonly content: readonly Content[];
@@ -50,7 +50,7 @@ export interface Api {
   readonly security: Readonly<Partial<Record<Access, readonly Json[]>>>;
   readonly errors: readonly ErrorEntry[];
   /** The bodies of an error, and its headers. */
-  readonly errorShape: (error: ErrorEntry, operation: Operation) => ErrorShape;
+  readonly errorShape: (error: ErrorEntry, operation: WholeOperation) => ErrorShape;
   /** Of every answer that is no error. */
   readonly answerHeaders: (access: Access) => Readonly<Record<string, Header>>;
   readonly bodyLimitBytes: number;
@@ -70,15 +70,13 @@ export interface DescribedRoute {
   readonly path: string;
   readonly access: Access;
   readonly scope: string | null;
-  readonly operation: Operation;
+  readonly operation: WholeOperation;
 }
 
 /** Those that describe themselves. */
 export function describedRoutes(routes: readonly Route[]): DescribedRoute[] {
   return routes.flatMap((route): DescribedRoute[] => {
-    const detail = detailOf(route);
-    const own = detail[ROUTE_MEMBERS.operation] as (() => Operation) | undefined;
-    const operation = own ? own() : elysiaOperation(route);
+    const operation = operationOf(route);
     const access = accessOf(route);
     if (!operation || access === null) return [];
     return [
@@ -86,7 +84,7 @@ export function describedRoutes(routes: readonly Route[]): DescribedRoute[] {
         method: route.method.toLowerCase(),
         path: route.path.replaceAll(/:(\w+)/g, "{$1}"),
         access,
-        scope: (detail[ROUTE_MEMBERS.scope] as string | null | undefined) ?? null,
+        scope: (detailOf(route)[ROUTE_MEMBERS.scope] as string | null | undefined) ?? null,
         operation,
       },
     ];
@@ -318,7 +316,7 @@ function errorsOfCall(
   { method, access, operation }: DescribedRoute,
   { errors }: Api,
 ): ErrorEntry[] {
-  const own = new Set(operation.errors);
+  const own = new Set<string>(operation.errors);
   const possible = errors.filter(({ code, of }) => {
     const isOwn = own.delete(code);
     if (isOwn || of === "every call") return true;

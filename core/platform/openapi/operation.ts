@@ -12,19 +12,20 @@ export interface Content {
 }
 
 export interface Operation {
-  /** `operationId`. */
-  readonly id: string;
+  /** `operationId`; default: made of method and path. */
+  readonly id?: string;
   readonly summary: string;
   readonly description?: string;
   /** Not in the documents of the API, but added to them. */
   readonly extension?: true;
+  /** Default: those of the path and of the route's `query`. */
   readonly parameters?: readonly Parameter[];
   readonly body?: Content & { readonly limitBytes?: number; readonly optional?: boolean };
   readonly rules?: readonly Rule[];
-  /** By status. */
-  readonly answers: Readonly<Record<number, Answer>>;
+  /** By status, beside the route's `response`. */
+  readonly answers?: Readonly<Record<number, Answer>>;
   /** Codes of errors beyond those of every call of its kind. */
-  readonly errors?: readonly string[];
+  readonly errors?: readonly ErrorCode[];
   /** What the error bodies of some statuses are, where it is not the usual shape. */
   readonly problems?: {
     readonly statuses: readonly number[];
@@ -71,14 +72,10 @@ export function json<T extends TSchema>(
   return { description, content: { schema, example }, ...(headers && { headers }) };
 }
 
-/** Options of a route. The operation hides behind a function, since Elysia copies what `detail` holds. */
+/** Options of a route, on every port: what only it knows. The operation hides behind a function, since Elysia copies what `detail` holds. */
 export function described(operation: Operation): { readonly detail: object } {
   return { detail: { [ROUTE_MEMBERS.operation]: () => operation } };
 }
-
-/** Part of a route's `detail`: codes of errors beyond those of every call of its kind. */
-export const mayAnswer = (...codes: readonly ErrorCode[]) =>
-  ({ [ROUTE_MEMBERS.errors]: codes }) as object;
 
 export function query(
   name: string,

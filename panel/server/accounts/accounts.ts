@@ -1,4 +1,5 @@
 /** Accounts of the panel: who has one, invitations, roles. Owners manage those of their company or courier. */
+
 import { type Static, Type } from "@sinclair/typebox";
 import { rolesOf } from "#core/accounts/rules/roles.ts";
 import { type KnownAccount, knownAccounts } from "#core/accounts/store/account-index.ts";
@@ -12,7 +13,7 @@ import {
 import type { AccountEntity } from "#core/configuration/rules/entities.ts";
 import type { Configuration } from "#core/configuration/store/configuration.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { mayAnswer } from "#core/platform/openapi/operation.ts";
+import { described } from "#core/platform/openapi/operation.ts";
 import type { Mailer } from "#core/platform/process/mail.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
@@ -75,7 +76,7 @@ export function accountRoutes(runtime: Runtime, mailer: Mailer) {
       needs: { can: "accounts:read", of: "caller" },
       query: listQuery,
       response: Accounts,
-      detail: { summary: "Accounts by e-mail address, invited ones included" },
+      ...described({ summary: "Accounts by e-mail address, invited ones included" }),
     })
     .post(
       "/panel/api/invitations",
@@ -93,22 +94,22 @@ export function accountRoutes(runtime: Runtime, mailer: Mailer) {
         needs: { can: "accounts:write", of: "caller" },
         parse: "none",
         response: { 201: Invited },
-        detail: {
+        ...described({
           summary: "Invite somebody by mail; again replaces the link of an invitation not yet used",
-          ...mayAnswer(
+          errors: [
             "ACCOUNT_EXISTS",
             "TOO_MANY_ACCOUNTS",
             "TOO_MANY_INVITATIONS",
             "CONFIGURATION_BUSY",
-          ),
-          requestBody: jsonBody(InvitationInput, {
+          ],
+          body: jsonBody(InvitationInput, {
             email: "new@example.com",
             name: "Maria Bianchi",
             kind: "company",
             role: "member",
             companyCode: "acme",
           }),
-        },
+        }),
       },
     )
     .patch(
@@ -125,11 +126,11 @@ export function accountRoutes(runtime: Runtime, mailer: Mailer) {
         needs: { can: "accounts:write", of: "account" },
         parse: "none",
         response: AccountView,
-        detail: {
+        ...described({
           summary: "Change a role, disable or enable, take a lost second factor away",
-          ...mayAnswer("OWN_ACCOUNT", "CONFIGURATION_BUSY"),
-          requestBody: jsonBody(AccountPatch, { active: false }),
-        },
+          errors: ["OWN_ACCOUNT", "CONFIGURATION_BUSY"],
+          body: jsonBody(AccountPatch, { active: false }),
+        }),
       },
     )
     .delete(
@@ -143,11 +144,11 @@ export function accountRoutes(runtime: Runtime, mailer: Mailer) {
       },
       {
         needs: { can: "accounts:write", of: "account" },
-        detail: {
+        ...described({
           summary: "Delete an account, or take an invitation back",
-          ...mayAnswer("OWN_ACCOUNT", "CONFIGURATION_BUSY"),
-          responses: { 204: { description: "deleted" } },
-        },
+          errors: ["OWN_ACCOUNT", "CONFIGURATION_BUSY"],
+          answers: { 204: { description: "deleted" } },
+        }),
       },
     );
 }

@@ -3,6 +3,7 @@
 import { Type } from "@sinclair/typebox";
 import type { Insights } from "#analytics/insights.ts";
 import { AUDIT_CURSOR } from "#core/accounts/store/audit-log.ts";
+import { described } from "#core/platform/openapi/operation.ts";
 import { jsonValue } from "#core/platform/schema/json-value.ts";
 import { nullableText } from "#core/platform/schema/nullable.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
@@ -68,9 +69,9 @@ export function auditRoute(runtime: Runtime, insights: Insights | undefined) {
           description: "true: ClickHouse does not answer, and what it has of the log is missing",
         }),
       }),
-      detail: {
+      ...described({
         summary: "Who changed what, the newest first; a page may be empty and have a next one",
-      },
+      }),
     },
   );
 }

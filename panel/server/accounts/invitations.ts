@@ -1,4 +1,5 @@
 /** One-time links: what an invitation says, its acceptance, and the request for another password. */
+
 import { Type } from "@sinclair/typebox";
 import type { AccountKind, Role } from "#core/accounts/rules/roles.ts";
 import {
@@ -13,7 +14,7 @@ import { writeAudit } from "#core/accounts/store/audit-log.ts";
 import type { AccountEntity } from "#core/configuration/rules/entities.ts";
 import { takeCourierRate } from "#core/events/store/courier-rate.ts";
 import { publicRoutes } from "#core/platform/http/access.ts";
-import { mayAnswer } from "#core/platform/openapi/operation.ts";
+import { described } from "#core/platform/openapi/operation.ts";
 import type { Mailer } from "#core/platform/process/mail.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { emailAddress } from "#core/platform/schema/text-forms.ts";
@@ -71,7 +72,7 @@ export function invitationRoutes(runtime: Runtime, mailer: Mailer) {
       },
       {
         response: InvitationView,
-        detail: { summary: "What a one-time link is for", ...mayAnswer("INVITATION_NOT_FOUND") },
+        ...described({ summary: "What a one-time link is for", errors: ["INVITATION_NOT_FOUND"] }),
       },
     )
     .post(
@@ -82,9 +83,9 @@ export function invitationRoutes(runtime: Runtime, mailer: Mailer) {
       },
       {
         parse: "none",
-        detail: {
+        ...described({
           summary: "Choose a password, and log in; the link is used up",
-          ...mayAnswer(
+          errors: [
             "INVITATION_NOT_FOUND",
             "ACCOUNT_EXISTS",
             "TOTP_REQUIRED",
@@ -93,14 +94,14 @@ export function invitationRoutes(runtime: Runtime, mailer: Mailer) {
             "RATE_LIMITED",
             "LOGINS_BUSY",
             "CONFIGURATION_BUSY",
-          ),
-          requestBody: jsonBody(
+          ],
+          body: jsonBody(
             AcceptanceInput,
             { password: "correct horse battery staple", name: "Maria Bianchi" },
             { limitBytes: LOGIN_LIMIT_BYTES },
           ),
-          responses: { 204: { description: "the session cookie" } },
-        },
+          answers: { 204: { description: "the session cookie" } },
+        }),
       },
     )
     .post(
@@ -116,16 +117,16 @@ export function invitationRoutes(runtime: Runtime, mailer: Mailer) {
       },
       {
         parse: "none",
-        detail: {
+        ...described({
           summary: "Mail a link for another password, if there is such an account",
-          ...mayAnswer("CROSS_SITE", "RATE_LIMITED"),
-          requestBody: jsonBody(
+          errors: ["CROSS_SITE", "RATE_LIMITED"],
+          body: jsonBody(
             ResetInput,
             { email: "dev@example.com" },
             { limitBytes: LOGIN_LIMIT_BYTES },
           ),
-          responses: { 202: { description: "always" } },
-        },
+          answers: { 202: { description: "always" } },
+        }),
       },
     );
 }

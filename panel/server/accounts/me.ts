@@ -1,4 +1,5 @@
 /** Everybody's own account: who am I, name, password, second factor. */
+
 import { randomBytes } from "node:crypto";
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
@@ -7,7 +8,7 @@ import { base32, otpauthUrl } from "#core/accounts/rules/totp.ts";
 import { changeAccount } from "#core/accounts/store/accounts.ts";
 import type { AccountEntity } from "#core/configuration/rules/entities.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { mayAnswer } from "#core/platform/openapi/operation.ts";
+import { described } from "#core/platform/openapi/operation.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { nullableText } from "#core/platform/schema/nullable.ts";
 import { hashPassword, NewPassword } from "#core/platform/secrets/passwords.ts";
@@ -74,7 +75,7 @@ function ownAccountRoutes(runtime: Runtime) {
     .get("/panel/api/me", ({ caller }) => viewOf(caller), {
       needs: OWN,
       response: Me,
-      detail: { summary: "Who calls, and what they may do" },
+      ...described({ summary: "Who calls, and what they may do" }),
     })
     .patch(
       "/panel/api/me",
@@ -95,17 +96,17 @@ function ownAccountRoutes(runtime: Runtime) {
         needs: OWN,
         parse: "none",
         response: Me,
-        detail: {
+        ...described({
           summary: "Change one's name or password; another password ends all other sessions",
-          ...mayAnswer(
+          errors: [
             "NO_ACCOUNT",
             "WRONG_PASSWORD",
             "ACCOUNT_NOT_FOUND",
             "LOGINS_BUSY",
             "CONFIGURATION_BUSY",
-          ),
-          requestBody: jsonBody(MePatch, { name: "Maria Bianchi" }),
-        },
+          ],
+          body: jsonBody(MePatch, { name: "Maria Bianchi" }),
+        }),
       },
     );
 }
@@ -131,18 +132,18 @@ function secondFactorRoutes(runtime: Runtime) {
       needs: { ...OWN, hasPassword: true },
       parse: "none",
       response: TotpSecret,
-      detail: {
+      ...described({
         summary: "Make the secret of a second factor, which its first code activates",
-        ...mayAnswer(
+        errors: [
           "NO_ACCOUNT",
           "WRONG_PASSWORD",
           "TOTP_ACTIVE",
           "ACCOUNT_NOT_FOUND",
           "LOGINS_BUSY",
           "CONFIGURATION_BUSY",
-        ),
-        requestBody: jsonBody(TotpStart, { password: "correct horse battery staple" }),
-      },
+        ],
+        body: jsonBody(TotpStart, { password: "correct horse battery staple" }),
+      }),
     },
   );
 }
@@ -158,9 +159,9 @@ function switchFactorRoutes(runtime: Runtime) {
       {
         needs: OWN,
         parse: "none",
-        detail: {
+        ...described({
           summary: "Activate the second factor by the password and a code of it",
-          ...mayAnswer(
+          errors: [
             "NO_ACCOUNT",
             "WRONG_PASSWORD",
             "WRONG_CODE",
@@ -168,10 +169,10 @@ function switchFactorRoutes(runtime: Runtime) {
             "ACCOUNT_NOT_FOUND",
             "LOGINS_BUSY",
             "CONFIGURATION_BUSY",
-          ),
-          requestBody: jsonBody(TotpCode, CODE_EXAMPLE),
-          responses: { 204: { description: "log-ins need a code from now on" } },
-        },
+          ],
+          body: jsonBody(TotpCode, CODE_EXAMPLE),
+          answers: { 204: { description: "log-ins need a code from now on" } },
+        }),
       },
     )
     .delete(
@@ -183,9 +184,9 @@ function switchFactorRoutes(runtime: Runtime) {
       {
         needs: OWN,
         parse: "none",
-        detail: {
+        ...described({
           summary: "Remove the second factor by the password and a code of it",
-          ...mayAnswer(
+          errors: [
             "NO_ACCOUNT",
             "WRONG_PASSWORD",
             "WRONG_CODE",
@@ -193,10 +194,10 @@ function switchFactorRoutes(runtime: Runtime) {
             "ACCOUNT_NOT_FOUND",
             "LOGINS_BUSY",
             "CONFIGURATION_BUSY",
-          ),
-          requestBody: jsonBody(TotpCode, CODE_EXAMPLE),
-          responses: { 204: { description: "log-ins need the password alone" } },
-        },
+          ],
+          body: jsonBody(TotpCode, CODE_EXAMPLE),
+          answers: { 204: { description: "log-ins need the password alone" } },
+        }),
       },
     );
 

@@ -9,7 +9,7 @@ import { Problem } from "#core/platform/errors/problem.ts";
 import { publicRoutes } from "#core/platform/http/access.ts";
 import { readBody } from "#core/platform/http/body/read-body.ts";
 import { html, htmlPage } from "#core/platform/http/html.ts";
-import { mayAnswer } from "#core/platform/openapi/operation.ts";
+import { described } from "#core/platform/openapi/operation.ts";
 import { ownFile } from "#core/platform/process/own-files.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import type { PanelDeps } from "#panel/server/caller.ts";
@@ -55,30 +55,24 @@ export function sessionRoutes(deps: PanelDeps) {
     )
     .post("/panel/api/session", ({ request, server }) => logInByCall(deps, request, server), {
       parse: "none",
-      detail: {
+      ...described({
         summary: "Open a session: {token}, or {email, password, code} of an account",
-        requestBody: jsonBody(
+        body: jsonBody(
           Credentials,
           { email: "dev@example.com", password: "correct horse battery staple" },
           { limitBytes: LOGIN_LIMIT_BYTES },
         ),
-        responses: { 204: { description: "the session cookie" } },
-        ...mayAnswer(
-          "UNKNOWN_OPERATOR",
-          "TOTP_REQUIRED",
-          "CROSS_SITE",
-          "RATE_LIMITED",
-          "LOGINS_BUSY",
-        ),
-      },
+        answers: { 204: { description: "the session cookie" } },
+        errors: ["UNKNOWN_OPERATOR", "TOTP_REQUIRED", "CROSS_SITE", "RATE_LIMITED", "LOGINS_BUSY"],
+      }),
     })
     .delete("/panel/api/session", async ({ request }) => noContent(await logOut(deps, request)), {
       parse: "none",
-      detail: {
+      ...described({
         summary: "End the session of the cookie",
-        responses: { 204: { description: "ended" } },
-        ...mayAnswer("CROSS_SITE"),
-      },
+        answers: { 204: { description: "ended" } },
+        errors: ["CROSS_SITE"],
+      }),
     });
 }
 

@@ -6,7 +6,7 @@ import { Elysia } from "elysia";
 import type { Insights } from "#analytics/insights.ts";
 import { isItalianCap, MIN_SAMPLE } from "#core/benchmarks/rules/lane.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { mayAnswer } from "#core/platform/openapi/operation.ts";
+import { type Content, described } from "#core/platform/openapi/operation.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { listFaults } from "#core/platform/schema/fault.ts";
 import { jsonValue } from "#core/platform/schema/json-value.ts";
@@ -60,7 +60,6 @@ function checkedQuestion(body: unknown): Static<typeof SqlQuestion> {
 
 const text = (description: string) => Type.Optional(Type.String({ description }));
 const listOf = <T extends TSchema>(item: T) => Type.Object({ items: Type.Array(item) });
-const UNAVAILABLE = mayAnswer("ANALYTICS_UNAVAILABLE");
 
 const FORMAT = text(`json, ${TABLE_FORMATS.join(", ")}; default json`);
 const READ = { can: "benchmarks:read", of: "caller" } as const;
@@ -78,27 +77,25 @@ const DestinationQuery = Type.Object({
 });
 
 /** Answers that are no JSON, as the OpenAPI document has them. */
-function filesOf(formats: readonly (keyof typeof CONTENT_TYPES)[]) {
-  const schema = { type: "string" };
-  const types = formats.map((format) => CONTENT_TYPES[format].split(";", 1)[0]);
-  return Object.fromEntries(types.map((type) => [type, { schema }]));
+function filesOf(formats: readonly (keyof typeof CONTENT_TYPES)[]): Content[] {
+  const types = formats.map((format) => CONTENT_TYPES[format].split(";", 1)[0] ?? "");
+  return types.map((mediaType) => ({ mediaType, schema: Type.String() }));
 }
 
 /** Their answers are written by hand: they may be files. */
-const told = (summary: string, item: TSchema) => ({
-  summary,
-  description: `Members of a company see rows of ${MIN_SAMPLE} deliveries or more only.`,
-  responses: {
-    200: {
-      description: "the rows; with format=csv or parquet a file with one column for each figure",
-      content: {
-        "application/json": { schema: listOf(item) as object },
-        ...filesOf(TABLE_FORMATS),
+const told = (summary: string, item: TSchema) =>
+  described({
+    summary,
+    description: `Members of a company see rows of ${MIN_SAMPLE} deliveries or more only.`,
+    answers: {
+      200: {
+        description: "the rows; with format=csv or parquet a file with one column for each figure",
+        content: { schema: listOf(item) },
+        otherContents: filesOf(TABLE_FORMATS),
       },
     },
-  },
-  ...UNAVAILABLE,
-});
+    errors: ["ANALYTICS_UNAVAILABLE"],
+  });
 
 export function analyticsRoutes(runtime: Runtime, insights: Insights) {
   return new Elysia({ name: "analytics-routes" })
@@ -121,7 +118,7 @@ function benchmarkRoutes(runtime: Runtime, insights: Insights) {
       {
         needs: READ,
         query: LaneQuery,
-        detail: told("Couriers to a CAP, with their distributions and efficiency index", LaneView),
+        ...told("Couriers to a CAP, with their distributions and efficiency index", LaneView),
       },
     )
     .get(
@@ -140,7 +137,7 @@ function benchmarkRoutes(runtime: Runtime, insights: Insights) {
       {
         needs: READ,
         query: Type.Object({ courier: text("of this courier alone"), format: FORMAT }),
-        detail: told("Destinations by the first two digits of their CAP", ProvinceView),
+        ...told("Destinations by the first two digits of their CAP", ProvinceView),
       },
     )
     .get(
@@ -152,7 +149,7 @@ function benchmarkRoutes(runtime: Runtime, insights: Insights) {
       {
         needs: READ,
         query: DestinationQuery,
-        detail: told("Couriers by month of delivery", TrendView),
+        ...told("Couriers by month of delivery", TrendView),
       },
     )
     .get(
@@ -164,7 +161,7 @@ function benchmarkRoutes(runtime: Runtime, insights: Insights) {
       {
         needs: READ,
         query: DestinationQuery,
-        detail: told("Couriers by weight of the parcel", WeightView),
+        ...told("Couriers by weight of the parcel", WeightView),
       },
     );
 }
@@ -197,7 +194,7 @@ function reportRoutes(runtime: Runtime, insights: Insights) {
         needs: { can: "quality:read", of: "caller" },
         query: Type.Object({ days: text(`default 7, at most ${DAYS_LIMIT}`) }),
         response: Type.Object({ days: Type.Integer(), items: Type.Array(QualityView) }),
-        detail: { summary: "How couriers report", ...UNAVAILABLE },
+        ...described({ summary: "How couriers report", errors: ["ANALYTICS_UNAVAILABLE"] }),
       },
     )
     .get(
@@ -213,10 +210,10 @@ function reportRoutes(runtime: Runtime, insights: Insights) {
       {
         needs: { can: "quality:read", of: "caller" },
         response: listOf(SilenceView),
-        detail: {
+        ...described({
           summary: "Events of the last full hours against the same hours of the weeks before",
-          ...UNAVAILABLE,
-        },
+          errors: ["ANALYTICS_UNAVAILABLE"],
+        }),
       },
     );
 }
@@ -236,27 +233,19 @@ function sqlRoute(runtime: Runtime, insights: Insights) {
     {
       needs: { can: "sql:run", of: "installation", reads: true },
       parse: "none",
-      detail: {
+      ...described({
         summary:
           "One SELECT on the analytics, read-only: {query, format: json|csv|tsv|parquet|table}",
-        ...mayAnswer(
-          "SQL_FAILED",
-          "SQL_REFUSED",
-          "SQL_BUSY",
-          "SQL_DOOR_SHUT",
-          "ANALYTICS_UNAVAILABLE",
-        ),
-        requestBody: jsonBody(SqlQuestion, { query: "SELECT 1 AS one", format: "json" }),
-        responses: {
+        errors: ["SQL_FAILED", "SQL_REFUSED", "SQL_BUSY", "SQL_DOOR_SHUT", "ANALYTICS_UNAVAILABLE"],
+        body: jsonBody(SqlQuestion, { query: "SELECT 1 AS one", format: "json" }),
+        answers: {
           200: {
             description: "rows in the format that was asked for",
-            content: {
-              "application/json": { schema: jsonValue() as object },
-              ...filesOf(["csv", "tsv", "parquet", "table"]),
-            },
+            content: { schema: jsonValue() },
+            otherContents: filesOf(["csv", "tsv", "parquet", "table"]),
           },
         },
-      },
+      }),
     },
   );
 }

@@ -1,6 +1,8 @@
 /** `GET /panel/api/channels/{code}/address-checks`: what is billed of document 1's address check. */
+
 import { Type } from "@sinclair/typebox";
 import { readAddressChecks } from "#core/merchants/store/address-checks.ts";
+import { described } from "#core/platform/openapi/operation.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { panelRoutes } from "#panel/server/panel-routes.ts";
 import { channelOf } from "#panel/server/webhooks/webhook-access.ts";
@@ -30,7 +32,7 @@ export function addressChecksRoute(runtime: Runtime) {
     {
       needs: { can: "channels:read", of: "channel" },
       response: AddressChecks,
-      detail: { summary: "Accepted address checks, by month" },
+      ...described({ summary: "Accepted address checks, by month" }),
     },
   );
 }

@@ -1,8 +1,9 @@
 /** The boxes of a company: `boxCode` of a parcel gives its measures (document 1). */
+
 import { type Static, Type } from "@sinclair/typebox";
 import { boxId, deleteSetting, putBox } from "#core/configuration/store/merchant-settings.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { mayAnswer } from "#core/platform/openapi/operation.ts";
+import { described } from "#core/platform/openapi/operation.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { BOXES_PER_COMPANY, SetupBox } from "#core/setup/rules/setup.ts";
@@ -36,11 +37,11 @@ export function boxRoutes(runtime: Runtime) {
         needs: { can: "shipping:write", of: "company" },
         parse: "none",
         response: BoxView,
-        detail: {
+        ...described({
           summary: "Make or change a box; parcels from now on have its measures",
-          ...mayAnswer("TOO_MANY_BOXES", "INVALID_PATH", "CONFIGURATION_BUSY"),
-          requestBody: jsonBody(BoxInput, { length: 30, width: 20, height: 10 }),
-        },
+          errors: ["TOO_MANY_BOXES", "INVALID_PATH", "CONFIGURATION_BUSY"],
+          body: jsonBody(BoxInput, { length: 30, width: 20, height: 10 }),
+        }),
       },
     )
     .delete(
@@ -59,11 +60,11 @@ export function boxRoutes(runtime: Runtime) {
       },
       {
         needs: { can: "shipping:write", of: "company" },
-        detail: {
+        ...described({
           summary: "Delete a box; shipments and orders keep the measures that they have",
-          ...mayAnswer("BOX_NOT_FOUND", "CONFIGURATION_BUSY"),
-          responses: { 204: { description: "deleted" } },
-        },
+          errors: ["BOX_NOT_FOUND", "CONFIGURATION_BUSY"],
+          answers: { 204: { description: "deleted" } },
+        }),
       },
     );
 }

@@ -1,8 +1,9 @@
 /** The settings of a channel that are one value each (`settings.ts`). */
+
 import { type Static, Type } from "@sinclair/typebox";
 import { patchOf, settingsIn, shownMembers } from "#core/configuration/rules/entity.ts";
 import { CHANNEL_SETTINGS } from "#core/configuration/rules/settings.ts";
-import { mayAnswer } from "#core/platform/openapi/operation.ts";
+import { described } from "#core/platform/openapi/operation.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { type Fault, listFaults } from "#core/platform/schema/fault.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
@@ -34,11 +35,11 @@ export function changeChannelRoute(runtime: Runtime) {
       needs: { can: "channels:write", of: "channel" },
       parse: "none",
       response: Type.Object(shownMembers(CHANNEL_SETTINGS)),
-      detail: {
+      ...described({
         summary: "Change a channel's name, language, tracking page, address checks or webhooks v1",
-        ...mayAnswer("CONFIGURATION_BUSY"),
-        requestBody: jsonBody(ChannelPatch, { language: "en", trackingPage: true }),
-      },
+        errors: ["CONFIGURATION_BUSY"],
+        body: jsonBody(ChannelPatch, { language: "en", trackingPage: true }),
+      }),
     },
   );
 }

@@ -1,11 +1,12 @@
 /** The couriers of a channel: which ones it ships with, what the merchant calls them, and its accounts with them. */
+
 import { type Static, Type } from "@sinclair/typebox";
 import type { ChannelEntity } from "#core/configuration/rules/entities.ts";
 import type { Configuration } from "#core/configuration/store/configuration.ts";
 import { labelCarriers } from "#core/merchants/rules/label-carrier.ts";
 import type { Config } from "#core/platform/environment/config.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { mayAnswer } from "#core/platform/openapi/operation.ts";
+import { described } from "#core/platform/openapi/operation.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import type { Fault } from "#core/platform/schema/fault.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
@@ -73,11 +74,11 @@ function courierCalls(runtime: Runtime) {
   return { change, merge };
 }
 
-const REMOVAL = {
+const REMOVAL = described({
   summary: "Let the channel create no more shipments with a courier",
-  responses: { 204: { description: "removed" } },
-  ...mayAnswer("COURIER_NOT_FOUND", "CONFIGURATION_BUSY"),
-};
+  answers: { 204: { description: "removed" } },
+  errors: ["COURIER_NOT_FOUND", "CONFIGURATION_BUSY"],
+});
 
 export function channelCourierRoutes(runtime: Runtime) {
   const { live, config } = runtime;
@@ -103,16 +104,16 @@ export function channelCourierRoutes(runtime: Runtime) {
         needs: { can: "channels:write", of: "channel" },
         parse: "none",
         response: { 201: ChannelCourierView },
-        detail: {
+        ...described({
           summary: "Let the channel ship with one more courier",
-          ...mayAnswer(
+          errors: [
             "COURIER_NOT_FOUND",
             "COURIER_IN_CHANNEL",
             "TOO_MANY_COURIERS",
             "CONFIGURATION_BUSY",
-          ),
-          requestBody: jsonBody(SetupChannelCourier, { code: "BRT_ITA", transcodings: ["BRT"] }),
-        },
+          ],
+          body: jsonBody(SetupChannelCourier, { code: "BRT_ITA", transcodings: ["BRT"] }),
+        }),
       },
     )
     .put(
@@ -123,11 +124,11 @@ export function channelCourierRoutes(runtime: Runtime) {
         needs: { can: "shipping:write", of: "channel" },
         parse: "none",
         response: ChannelCourierView,
-        detail: {
+        ...described({
           summary: "Enable or disable a courier, name it, choose its labels",
-          ...mayAnswer("COURIER_NOT_FOUND", "CONFIGURATION_BUSY"),
-          requestBody: jsonBody(ChannelCourierInput, { labelFormat: "ZPL" }),
-        },
+          errors: ["COURIER_NOT_FOUND", "CONFIGURATION_BUSY"],
+          body: jsonBody(ChannelCourierInput, { labelFormat: "ZPL" }),
+        }),
       },
     )
     .put(
@@ -138,12 +139,12 @@ export function channelCourierRoutes(runtime: Runtime) {
         needs: { can: "channels:write", of: "channel" },
         parse: "none",
         response: ChannelCourierView,
-        detail: {
+        ...described({
           summary:
             "The channel's accounts with a courier, for shipments that are created from now on",
-          requestBody: jsonBody(SenderAccountsInput, { senderAccounts: ["ACC-1"] }),
-          ...mayAnswer("COURIER_NOT_FOUND", "CONFIGURATION_BUSY"),
-        },
+          body: jsonBody(SenderAccountsInput, { senderAccounts: ["ACC-1"] }),
+          errors: ["COURIER_NOT_FOUND", "CONFIGURATION_BUSY"],
+        }),
       },
     )
     .delete(
@@ -158,7 +159,7 @@ export function channelCourierRoutes(runtime: Runtime) {
       },
       {
         needs: { can: "channels:write", of: "channel" },
-        detail: REMOVAL,
+        ...REMOVAL,
       },
     );
 }

@@ -1,8 +1,9 @@
 /** Settings of a channel: its request budget, its sender, its mails. They count at once on every process. */
+
 import { Type } from "@sinclair/typebox";
 import type { ChannelEntity } from "#core/configuration/rules/entities.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { mayAnswer } from "#core/platform/openapi/operation.ts";
+import { described } from "#core/platform/openapi/operation.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { nullableText } from "#core/platform/schema/nullable.ts";
 import { mailSender } from "#core/platform/schema/text-forms.ts";
@@ -63,11 +64,11 @@ export function channelSettingsRoutes(runtime: Runtime) {
         needs: { can: "channels:write", of: "channel" },
         parse: "none",
         response: RateLimitView,
-        detail: {
+        ...described({
           summary: "The channel's request budget (document 1, Limits)",
-          ...mayAnswer("CONFIGURATION_BUSY"),
-          requestBody: jsonBody(RateLimitInput, { bucketSize: 300, refillRate: 150 }),
-        },
+          errors: ["CONFIGURATION_BUSY"],
+          body: jsonBody(RateLimitInput, { bucketSize: 300, refillRate: 150 }),
+        }),
       },
     )
     .put(
@@ -83,10 +84,10 @@ export function channelSettingsRoutes(runtime: Runtime) {
         needs: { can: "shipping:write", of: "channel" },
         parse: "none",
         response: SenderView,
-        detail: {
+        ...described({
           summary: "The sender of labels, whose postal code is the origin of benchmarks",
-          ...mayAnswer("CONFIGURATION_BUSY"),
-          requestBody: jsonBody(SenderInput, {
+          errors: ["CONFIGURATION_BUSY"],
+          body: jsonBody(SenderInput, {
             businessName: "Acme S.p.A.",
             street: "Via Roma 1",
             city: "Milano",
@@ -94,7 +95,7 @@ export function channelSettingsRoutes(runtime: Runtime) {
             postcode: "20121",
             country: "IT",
           }),
-        },
+        }),
       },
     )
     .delete(
@@ -109,11 +110,11 @@ export function channelSettingsRoutes(runtime: Runtime) {
       },
       {
         needs: { can: "shipping:write", of: "channel" },
-        detail: {
+        ...described({
           summary: "Remove the sender: labels then name the company, benchmarks its seat",
-          ...mayAnswer("SENDER_NOT_FOUND", "CONFIGURATION_BUSY"),
-          responses: { 204: { description: "removed" } },
-        },
+          errors: ["SENDER_NOT_FOUND", "CONFIGURATION_BUSY"],
+          answers: { 204: { description: "removed" } },
+        }),
       },
     )
     .use(mailSettingsRoutes(runtime));
@@ -139,11 +140,11 @@ function mailSettingsRoutes(runtime: Runtime) {
         needs: { can: "channels:write", of: "channel" },
         parse: "none",
         response: Emails,
-        detail: {
+        ...described({
           summary: "Whether the service sends the channel's mails, and in whose name",
-          ...mayAnswer("CONFIGURATION_BUSY"),
-          requestBody: jsonBody(EmailsInput, { managed: true, from: "shop@example.com" }),
-        },
+          errors: ["CONFIGURATION_BUSY"],
+          body: jsonBody(EmailsInput, { managed: true, from: "shop@example.com" }),
+        }),
       },
     )
     .put(
@@ -162,13 +163,13 @@ function mailSettingsRoutes(runtime: Runtime) {
         needs: { can: "templates:write", of: "channel" },
         parse: "none",
         response: StatusNotifications,
-        detail: {
+        ...described({
           summary: "The statuses whose recipients are notified",
-          ...mayAnswer("CONFIGURATION_BUSY"),
-          requestBody: jsonBody(StatusNotificationsInput, {
+          errors: ["CONFIGURATION_BUSY"],
+          body: jsonBody(StatusNotificationsInput, {
             statuses: ["OUT_FOR_DELIVERY", "DELIVERED"],
           }),
-        },
+        }),
       },
     );
 }

@@ -5,7 +5,7 @@ import { Elysia } from "elysia";
 import type { Channel, Configuration } from "#core/configuration/store/configuration.ts";
 import { resetSandbox } from "#core/merchants/store/sandbox.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { mayAnswer } from "#core/platform/openapi/operation.ts";
+import { described } from "#core/platform/openapi/operation.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { listFaults } from "#core/platform/schema/fault.ts";
 import { nullableText } from "#core/platform/schema/nullable.ts";
@@ -84,7 +84,7 @@ function ownChannelRoutes(runtime: Runtime) {
         needs: { can: "channels:read", of: "caller" },
         query: queryOf(WHOLE_LIST),
         response: Type.Object({ items: Type.Array(ChannelView), nextCursor: nullableText }),
-        detail: { summary: "Channels and their API keys" },
+        ...described({ summary: "Channels and their API keys" }),
       },
     )
     .post(
@@ -93,10 +93,10 @@ function ownChannelRoutes(runtime: Runtime) {
       {
         needs: { can: "channels:write", of: "installation" },
         response: Activation,
-        detail: {
+        ...described({
           summary: "Let the channel's keys and tokens work",
-          ...mayAnswer("CHANNEL_NOT_FOUND", "CONFIGURATION_BUSY"),
-        },
+          errors: ["CHANNEL_NOT_FOUND", "CONFIGURATION_BUSY"],
+        }),
       },
     )
     .post(
@@ -105,10 +105,10 @@ function ownChannelRoutes(runtime: Runtime) {
       {
         needs: { can: "channels:write", of: "installation" },
         response: Activation,
-        detail: {
+        ...described({
           summary: "Answer 401 to the channel, at once",
-          ...mayAnswer("CHANNEL_NOT_FOUND", "CONFIGURATION_BUSY"),
-        },
+          errors: ["CHANNEL_NOT_FOUND", "CONFIGURATION_BUSY"],
+        }),
       },
     )
     .post(
@@ -126,7 +126,7 @@ function ownChannelRoutes(runtime: Runtime) {
           code: Type.String(),
           restored: Type.Integer({ description: "entities that had been changed or deleted" }),
         }),
-        detail: { summary: "Make the channel's sandbox entities what the setup file says" },
+        ...described({ summary: "Make the channel's sandbox entities what the setup file says" }),
       },
     );
 }
@@ -147,17 +147,15 @@ function apiKeyRoutes(runtime: Runtime) {
         needs: { can: "keys:write", of: "channel" },
         parse: "none",
         response: { 201: IssuedApiKeyView },
-        detail: {
+        ...described({
           summary: "Issue an API key; the others keep working until they are revoked",
-          requestBody: {
-            ...jsonBody(NewApiKeyBody, {
-              mode: "test",
-              scopes: ["shipments:read", "shipments:write"],
-            }),
-            required: false,
-          },
-          ...mayAnswer("TOO_MANY_API_KEYS", "API_KEY_CODE_IN_USE", "CONFIGURATION_BUSY"),
-        },
+          body: jsonBody(
+            NewApiKeyBody,
+            { mode: "test", scopes: ["shipments:read", "shipments:write"] },
+            { optional: true },
+          ),
+          errors: ["TOO_MANY_API_KEYS", "API_KEY_CODE_IN_USE", "CONFIGURATION_BUSY"],
+        }),
       },
     )
     .delete(
@@ -169,11 +167,11 @@ function apiKeyRoutes(runtime: Runtime) {
       },
       {
         needs: { can: "keys:write", of: "apiKey" },
-        detail: {
+        ...described({
           summary: "Revoke an API key, at once on every process",
-          responses: { 204: { description: "revoked" } },
-          ...mayAnswer("CONFIGURATION_BUSY"),
-        },
+          answers: { 204: { description: "revoked" } },
+          errors: ["CONFIGURATION_BUSY"],
+        }),
       },
     );
 }

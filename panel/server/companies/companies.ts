@@ -1,4 +1,5 @@
 /** Companies and channels as they are configured: what their pages show, without a secret. */
+
 import { type Static, Type } from "@sinclair/typebox";
 import { settingsIn, shownMembers } from "#core/configuration/rules/entity.ts";
 import { CHANNEL_SETTINGS, COMPANY_SETTINGS } from "#core/configuration/rules/settings.ts";
@@ -11,6 +12,7 @@ import type {
 } from "#core/configuration/store/configuration.ts";
 import { templatesOf } from "#core/configuration/store/merchant-settings.ts";
 import { readAddressChecks } from "#core/merchants/store/address-checks.ts";
+import { described } from "#core/platform/openapi/operation.ts";
 import { nullableText as text } from "#core/platform/schema/nullable.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { listPageOf, listQuery, pageAfter } from "#panel/server/http/list-page.ts";
@@ -102,7 +104,7 @@ export function companyRoutes(runtime: Runtime) {
         needs: { can: "channels:read", of: "caller" },
         query: listQuery,
         response: Type.Object({ items: Type.Array(CompanyView), nextCursor: text }),
-        detail: { summary: "Companies by code, with their channels" },
+        ...described({ summary: "Companies by code, with their channels" }),
       },
     )
     .get(
@@ -114,7 +116,7 @@ export function companyRoutes(runtime: Runtime) {
       {
         needs: { can: "channels:read", of: "company" },
         response: CompanyView,
-        detail: { summary: "One company" },
+        ...described({ summary: "One company" }),
       },
     )
     .get(
@@ -126,7 +128,7 @@ export function companyRoutes(runtime: Runtime) {
       {
         needs: { can: "channels:read", of: "channel" },
         response: ChannelDetail,
-        detail: { summary: "One channel with everything that is configured for it" },
+        ...described({ summary: "One channel with everything that is configured for it" }),
       },
     );
 }

@@ -9,6 +9,7 @@ import { Problem } from "#core/platform/errors/problem.ts";
 import { parseInTurns } from "#core/platform/http/body/parse-in-turns.ts";
 import { readBody } from "#core/platform/http/body/read-body.ts";
 import { JsonFault, type ParsedJson } from "#core/platform/http/body/strict-json.ts";
+import { described } from "#core/platform/openapi/operation.ts";
 import { jsonList, jsonObject, jsonResponse } from "#core/platform/process/json-text.ts";
 import { turns } from "#core/platform/process/next-turn.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
@@ -79,21 +80,23 @@ export function panelOrdersRoute(runtime: Runtime) {
     {
       needs: { can: "orders:write", of: "channel", bodyBytes: ORDERS_BODY_BYTES },
       parse: "none",
-      detail: {
+      ...described({
         summary: "Import orders, idempotent by (source, reference)",
         description: `One order a line. At most ${LINES_LIMIT.toLocaleString("en")} lines of ${LINE_LIMIT_BYTES.toLocaleString("en")} bytes each.`,
-        requestBody: {
+        body: {
           // An export of no orders is an empty file.
-          required: false,
-          content: { "application/x-ndjson": { schema: OrderInput as object, example: EXAMPLE } },
+          optional: true,
+          mediaType: "application/x-ndjson",
+          schema: OrderInput,
+          example: EXAMPLE,
         },
-        responses: {
+        answers: {
           200: {
             description: "the result of each line",
-            content: { "application/json": { schema: OrdersImport as object } },
+            content: { schema: OrdersImport },
           },
         },
-      },
+      }),
     },
   );
 }

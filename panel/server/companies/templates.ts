@@ -1,4 +1,5 @@
 /** Mail templates of a channel, by event and language, with a preview and a test mail (document 1, "Notifications"). */
+
 import { randomUUID } from "node:crypto";
 import { type Static, Type } from "@sinclair/typebox";
 import type { Channel } from "#core/configuration/store/configuration.ts";
@@ -13,7 +14,7 @@ import { unknownPlaceholders } from "#core/merchants/rules/render-template.ts";
 import { sampleValues } from "#core/merchants/rules/sample-values.ts";
 import { findTemplate } from "#core/merchants/store/templates.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { mayAnswer } from "#core/platform/openapi/operation.ts";
+import { described } from "#core/platform/openapi/operation.ts";
 import type { Mailer } from "#core/platform/process/mail.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { emailAddress } from "#core/platform/schema/text-forms.ts";
@@ -99,11 +100,11 @@ export function templateRoutes(runtime: Runtime, mailer: Mailer) {
         needs: { can: "templates:write", of: "channel", bodyBytes: TEMPLATE_BODY_BYTES },
         parse: "none",
         response: TemplateView,
-        detail: {
+        ...described({
           summary: "Make or change the mail of an event in a language",
-          ...mayAnswer("TOO_MANY_TEMPLATES", "INVALID_PATH", "CONFIGURATION_BUSY"),
-          requestBody: jsonBody(TemplateInput, DRAFT),
-        },
+          errors: ["TOO_MANY_TEMPLATES", "INVALID_PATH", "CONFIGURATION_BUSY"],
+          body: jsonBody(TemplateInput, DRAFT),
+        }),
       },
     )
     .delete(
@@ -123,11 +124,11 @@ export function templateRoutes(runtime: Runtime, mailer: Mailer) {
       },
       {
         needs: { can: "templates:write", of: "channel" },
-        detail: {
+        ...described({
           summary: "Delete a template; another language or the fallback takes its place",
-          ...mayAnswer("TEMPLATE_NOT_FOUND", "CONFIGURATION_BUSY"),
-          responses: { 204: { description: "deleted" } },
-        },
+          errors: ["TEMPLATE_NOT_FOUND", "CONFIGURATION_BUSY"],
+          answers: { 204: { description: "deleted" } },
+        }),
       },
     )
     .use(trialRoutes(runtime, mailer));
@@ -158,10 +159,10 @@ function trialRoutes(runtime: Runtime, mailer: Mailer) {
         },
         parse: "none",
         response: Preview,
-        detail: {
+        ...described({
           summary: "A template as a recipient would read it, about a sample shipment",
-          requestBody: jsonBody(PreviewInput, { ...DRAFT, language: "it" }),
-        },
+          body: jsonBody(PreviewInput, { ...DRAFT, language: "it" }),
+        }),
       },
     )
     .post(
@@ -182,16 +183,16 @@ function trialRoutes(runtime: Runtime, mailer: Mailer) {
         needs: { can: "templates:write", of: "channel", bodyBytes: TEMPLATE_BODY_BYTES },
         parse: "none",
         response: { 202: TestMail },
-        detail: {
+        ...described({
           summary: "Send the mail of an event about a sample shipment to an address",
-          ...mayAnswer("TOO_MANY_TEST_MAILS", "MAIL_NOT_SENT"),
-          requestBody: jsonBody(TestMailInput, {
+          errors: ["TOO_MANY_TEST_MAILS", "MAIL_NOT_SENT"],
+          body: jsonBody(TestMailInput, {
             event: "review-request",
             language: "it",
             to: "dev@example.com",
             ...DRAFT,
           }),
-        },
+        }),
       },
     );
 }

@@ -1,7 +1,9 @@
 /** `GET /panel/api/channels/{code}/usage`: what a channel uses of its allowance, and what is billed. */
+
 import { Type } from "@sinclair/typebox";
 import { readAddressChecks } from "#core/merchants/store/address-checks.ts";
 import { readBudget, readSuspensions } from "#core/merchants/store/rate-limit.ts";
+import { described } from "#core/platform/openapi/operation.ts";
 import { nullableText } from "#core/platform/schema/nullable.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { panelRoutes } from "#panel/server/panel-routes.ts";
@@ -57,7 +59,9 @@ export function usageRoute(runtime: Runtime) {
     {
       needs: { can: "channels:read", of: "channel" },
       response: Usage,
-      detail: { summary: "The request budget now, suspended keys, and address checks by month" },
+      ...described({
+        summary: "The request budget now, suspended keys, and address checks by month",
+      }),
     },
   );
 }

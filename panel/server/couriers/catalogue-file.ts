@@ -1,9 +1,10 @@
 /** A courier's catalogue as a CSV file: download, preview of an upload, and the upload itself. */
+
 import { type Static, Type } from "@sinclair/typebox";
 import type { CourierEntity } from "#core/configuration/rules/entities.ts";
 import type { Configuration } from "#core/configuration/store/configuration.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { mayAnswer } from "#core/platform/openapi/operation.ts";
+import { described } from "#core/platform/openapi/operation.ts";
 import { hashToken } from "#core/platform/secrets/secrets.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { SetupCatalogueEntry } from "#core/setup/rules/setup.ts";
@@ -82,7 +83,7 @@ const FileQuery = Type.Object({
 });
 
 const EXAMPLE = "code,status,statusDetail,description\nDLV,DELIVERED,0,Consegnata\n";
-const CSV_BODY = { content: { "text/csv": { schema: { type: "string" } } } } as const;
+const CSV_BODY = { mediaType: "text/csv", schema: Type.String() };
 
 export function catalogueFileRoutes(runtime: Runtime) {
   const { live } = runtime;
@@ -106,10 +107,10 @@ export function catalogueFileRoutes(runtime: Runtime) {
       {
         needs: { can: "couriers:read", of: "courier" },
         query: FileQuery,
-        detail: {
+        ...described({
           summary: "The catalogue in force as CSV, in the form that an upload has",
-          responses: { 200: { description: "a file in UTF-8", ...CSV_BODY } },
-        },
+          answers: { 200: { description: "a file in UTF-8", content: CSV_BODY } },
+        }),
       },
     )
     .post(
@@ -120,21 +121,18 @@ export function catalogueFileRoutes(runtime: Runtime) {
         parse: "none",
         query: ImportQuery,
         response: ImportAnswer,
-        detail: {
+        ...described({
           summary: "Upload a catalogue as CSV in one step; ?preview=true changes nothing",
           description: `Columns: code, status and statusDetail are needed, description, terminal, reasonCode, isReturn and deliveredTo are not; columns without head and text are passed over. A line with one of the last three is a narrower mapping of the code above it. At most ${CATALOGUE_FILE_LINES.toLocaleString("en")} lines with the head.`,
-          ...mayAnswer(
+          errors: [
             "COURIER_NOT_FOUND",
             "CATALOGUE_FULL",
             "CATALOGUE_CHANGED",
             "MALFORMED_BODY",
             "CONFIGURATION_BUSY",
-          ),
-          requestBody: {
-            required: true,
-            content: { "text/csv": { ...CSV_BODY.content["text/csv"], example: EXAMPLE } },
-          },
-        },
+          ],
+          body: { ...CSV_BODY, example: EXAMPLE },
+        }),
       },
     );
 }

@@ -5,7 +5,7 @@ import { Elysia } from "elysia";
 import type { CourierEntity } from "#core/configuration/rules/entities.ts";
 import { type NotedComparison, readComparisons } from "#core/configuration/store/comparisons.ts";
 import { allEntities } from "#core/configuration/store/entities.ts";
-import { mayAnswer } from "#core/platform/openapi/operation.ts";
+import { described } from "#core/platform/openapi/operation.ts";
 import { nullableText } from "#core/platform/schema/nullable.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import type { Caller } from "#panel/server/caller.ts";
@@ -126,7 +126,7 @@ function ownCourierRoutes(runtime: Runtime) {
         needs: { can: "couriers:read", of: "caller" },
         query: queryOf(WHOLE_LIST),
         response: Type.Object({ items: Type.Array(CourierView), nextCursor: nullableText }),
-        detail: { summary: "Couriers, and which of their tokens and secrets are in force" },
+        ...described({ summary: "Couriers, and which of their tokens and secrets are in force" }),
       },
     )
     .get(
@@ -136,7 +136,7 @@ function ownCourierRoutes(runtime: Runtime) {
       {
         needs: { can: "couriers:read", of: "courier" },
         response: CourierView,
-        detail: { summary: "One courier" },
+        ...described({ summary: "One courier" }),
       },
     )
     .post(
@@ -145,10 +145,10 @@ function ownCourierRoutes(runtime: Runtime) {
       {
         needs: { can: "couriers:write", of: "installation" },
         response: Activation,
-        detail: {
+        ...described({
           summary: "Accept events of the courier",
-          ...mayAnswer("COURIER_NOT_FOUND", "CONFIGURATION_BUSY"),
-        },
+          errors: ["COURIER_NOT_FOUND", "CONFIGURATION_BUSY"],
+        }),
       },
     )
     .post(
@@ -157,10 +157,10 @@ function ownCourierRoutes(runtime: Runtime) {
       {
         needs: { can: "couriers:write", of: "installation" },
         response: Activation,
-        detail: {
+        ...described({
           summary: "Answer 404 to events of the courier",
-          ...mayAnswer("COURIER_NOT_FOUND", "CONFIGURATION_BUSY"),
-        },
+          errors: ["COURIER_NOT_FOUND", "CONFIGURATION_BUSY"],
+        }),
       },
     );
 }
@@ -192,10 +192,10 @@ function courierAccessRoutes(runtime: Runtime) {
       {
         needs: { can: "courier-access:write", of: "courier" },
         response: { 201: IssuedToken },
-        detail: {
+        ...described({
           summary: "Issue a token; the others keep working until they are revoked",
-          ...mayAnswer("TOO_MANY_ISSUED", "CONFIGURATION_BUSY"),
-        },
+          errors: ["TOO_MANY_ISSUED", "CONFIGURATION_BUSY"],
+        }),
       },
     )
     .delete(
@@ -203,11 +203,11 @@ function courierAccessRoutes(runtime: Runtime) {
       ({ params }) => revoke(params.code, "tokens", params.id),
       {
         needs: { can: "courier-access:write", of: "courier" },
-        detail: {
+        ...described({
           summary: "Revoke a token, at once on every process",
-          responses: { 204: { description: "revoked" } },
-          ...mayAnswer("ACCESS_NOT_FOUND", "CONFIGURATION_BUSY"),
-        },
+          answers: { 204: { description: "revoked" } },
+          errors: ["ACCESS_NOT_FOUND", "CONFIGURATION_BUSY"],
+        }),
       },
     )
     .post(
@@ -220,10 +220,10 @@ function courierAccessRoutes(runtime: Runtime) {
       {
         needs: { can: "courier-access:write", of: "courier" },
         response: { 201: IssuedSecret },
-        detail: {
+        ...described({
           summary: "Issue a signing secret; the others keep verifying",
-          ...mayAnswer("TOO_MANY_ISSUED", "CONFIGURATION_BUSY"),
-        },
+          errors: ["TOO_MANY_ISSUED", "CONFIGURATION_BUSY"],
+        }),
       },
     )
     .delete(
@@ -231,11 +231,11 @@ function courierAccessRoutes(runtime: Runtime) {
       ({ params }) => revoke(params.code, "signing-secrets", params.id),
       {
         needs: { can: "courier-access:write", of: "courier" },
-        detail: {
+        ...described({
           summary: "Revoke a signing secret",
-          responses: { 204: { description: "revoked" } },
-          ...mayAnswer("ACCESS_NOT_FOUND", "CONFIGURATION_BUSY"),
-        },
+          answers: { 204: { description: "revoked" } },
+          errors: ["ACCESS_NOT_FOUND", "CONFIGURATION_BUSY"],
+        }),
       },
     );
 }

@@ -1,7 +1,9 @@
 /** `GET /panel/api/doctor`: the settings of the stores, examined now. */
+
 import { Type } from "@sinclair/typebox";
 import type { Benchmarks } from "#analytics/benchmarks.ts";
 import { examineStores } from "#core/doctor/store-doctor.ts";
+import { described } from "#core/platform/openapi/operation.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { panelRoutes } from "#panel/server/panel-routes.ts";
 
@@ -23,7 +25,9 @@ export function doctorRoute(runtime: Runtime, benchmarks: Benchmarks) {
     {
       needs: { can: "doctor:read", of: "installation" },
       response: Findings,
-      detail: { summary: "Whether the settings of the stores are those that Waybill relies on" },
+      ...described({
+        summary: "Whether the settings of the stores are those that Waybill relies on",
+      }),
     },
   );
 }

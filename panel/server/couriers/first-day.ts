@@ -1,8 +1,9 @@
 /** `POST /panel/api/couriers/{code}/comparison`: the first-day comparison with another tracking of the same parcels (document 2). */
+
 import { type Static, Type } from "@sinclair/typebox";
 import { noteComparison } from "#core/configuration/store/comparisons.ts";
 import { COMPARISON_RESULTS } from "#core/events/rules/compare-tracking.ts";
-import { mayAnswer } from "#core/platform/openapi/operation.ts";
+import { described } from "#core/platform/openapi/operation.ts";
 import type { Caller, PanelDeps } from "#panel/server/caller.ts";
 import {
   CSV_FAULTS_LISTED,
@@ -90,15 +91,12 @@ export function firstDayRoute(deps: PanelDeps) {
       needs: { can: "events:read", of: "courier", reads: true, bodyBytes: CSV_FILE_BYTES },
       parse: "none",
       response: ComparisonAnswer,
-      detail: {
+      ...described({
         summary: "First-day comparison: another tracking's events beside those received",
         description: `Columns: trackingNumber, code (the courier's own) and occurredAt (with an offset, or local in Rome); others are passed over. At most ${(COMPARISON_FILE_LINES - 1).toLocaleString("en")} lines below the head. That it was done is noted for the onboarding, unless by somebody who only reads.`,
-        ...mayAnswer("COURIER_NOT_FOUND", "MALFORMED_BODY", "ARCHIVE_UNAVAILABLE"),
-        requestBody: {
-          required: true,
-          content: { "text/csv": { schema: { type: "string" }, example: EXAMPLE } },
-        },
-      },
+        errors: ["COURIER_NOT_FOUND", "MALFORMED_BODY", "ARCHIVE_UNAVAILABLE"],
+        body: { mediaType: "text/csv", schema: Type.String(), example: EXAMPLE },
+      }),
     },
   );
 }

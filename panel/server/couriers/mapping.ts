@@ -4,7 +4,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import type { Configuration, Courier } from "#core/configuration/store/configuration.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { mayAnswer } from "#core/platform/openapi/operation.ts";
+import { described } from "#core/platform/openapi/operation.ts";
 import { unmappedName } from "#core/platform/redis/keys.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { listFaults } from "#core/platform/schema/fault.ts";
@@ -154,10 +154,10 @@ function unmappedRoute(runtime: Runtime) {
       needs: { can: "couriers:read", of: "caller" },
       query: offsetQuery(LONG_PAGE),
       response: UnmappedCodes,
-      detail: {
+      ...described({
         summary:
           "Codes that no catalogue maps, the most parcels first, with what they probably mean",
-      },
+      }),
     },
   );
 }
@@ -203,7 +203,7 @@ function catalogueRoutes(runtime: Runtime) {
         needs: { can: "couriers:read", of: "courier" },
         query: queryOf(WHOLE_LIST),
         response: Type.Object({ items: Type.Array(entry), nextCursor: nullableText }),
-        detail: { summary: "The catalogue in force" },
+        ...described({ summary: "The catalogue in force" }),
       },
     )
     .put(
@@ -213,20 +213,20 @@ function catalogueRoutes(runtime: Runtime) {
         needs: { can: "catalogue:write", of: "installation" },
         parse: "none",
         response: Type.Union([MappingAnswer, PreviewAnswer]),
-        detail: {
+        ...described({
           summary: "Map a code; ?preview=true tells what would change and changes nothing",
-          ...mayAnswer(
+          errors: [
             "COURIER_NOT_FOUND",
             "INVALID_STATUS_CODE",
             "CATALOGUE_FULL",
             "CONFIGURATION_BUSY",
-          ),
-          requestBody: jsonBody(CodeMapping, {
+          ],
+          body: jsonBody(CodeMapping, {
             status: "DELIVERED",
             statusDetail: 0,
             terminal: true,
           }),
-        },
+        }),
       },
     );
 }

@@ -1,6 +1,8 @@
 /** `GET /panel/api/number-conflicts`: tracking number changes that point to the number of another live shipment. */
+
 import { type Static, Type } from "@sinclair/typebox";
 import { CONFLICTS_LISTED, listConflicts } from "#core/events/store/number-conflicts.ts";
+import { described } from "#core/platform/openapi/operation.ts";
 import { nullableText } from "#core/platform/schema/nullable.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import {
@@ -48,9 +50,9 @@ export function numberConflictsRoute(runtime: Runtime) {
       needs: { can: "overview:read", of: "installation" },
       query: offsetQuery(LONG_PAGE),
       response: NumberConflicts,
-      detail: {
+      ...described({
         summary: "Number changes that point to another live shipment's number, the newest first",
-      },
+      }),
     },
   );
 }

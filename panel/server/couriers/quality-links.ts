@@ -1,4 +1,5 @@
 /** Links to share a courier's quality report, and the report behind such a link. */
+
 import { type Static, Type } from "@sinclair/typebox";
 import type { Insights } from "#analytics/insights.ts";
 import {
@@ -11,7 +12,7 @@ import {
 import { takeCourierRate } from "#core/events/store/courier-rate.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
 import { publicRoutes } from "#core/platform/http/access.ts";
-import { mayAnswer } from "#core/platform/openapi/operation.ts";
+import { described } from "#core/platform/openapi/operation.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { QualityView, SilenceView } from "#panel/server/benchmarks/analytics-view.ts";
@@ -73,7 +74,7 @@ export function qualityLinkRoutes(runtime: Runtime) {
       {
         needs: { can: "quality:share", of: "courier" },
         response: Type.Object({ items: Type.Array(QualityLinkView) }),
-        detail: { summary: "Links to the courier's quality report that are in force" },
+        ...described({ summary: "Links to the courier's quality report that are in force" }),
       },
     )
     .post(
@@ -99,12 +100,12 @@ export function qualityLinkRoutes(runtime: Runtime) {
         needs: { can: "quality:share", of: "courier" },
         parse: "none",
         response: { 201: NewQualityLink },
-        detail: {
+        ...described({
           summary:
             "Make a link by which anybody reads the courier's quality report, and nothing else",
-          ...mayAnswer("TOO_MANY_LINKS", "CONFIGURATION_BUSY"),
-          requestBody: jsonBody(QualityLinkInput, { expiresInDays: 30 }),
-        },
+          errors: ["TOO_MANY_LINKS", "CONFIGURATION_BUSY"],
+          body: jsonBody(QualityLinkInput, { expiresInDays: 30 }),
+        }),
       },
     )
     .delete(
@@ -118,11 +119,11 @@ export function qualityLinkRoutes(runtime: Runtime) {
       },
       {
         needs: { can: "quality:share", of: "courier" },
-        detail: {
+        ...described({
           summary: "Revoke a link; it is answered like one that never was",
-          ...mayAnswer("QUALITY_LINK_NOT_FOUND"),
-          responses: { 204: { description: "revoked" } },
-        },
+          errors: ["QUALITY_LINK_NOT_FOUND"],
+          answers: { 204: { description: "revoked" } },
+        }),
       },
     );
 }
@@ -153,10 +154,10 @@ export function sharedQualityRoute(runtime: Runtime, insights: Insights) {
         days: Type.Optional(Type.String({ description: "default 30, at most 90" })),
       }),
       response: SharedQuality,
-      detail: {
+      ...described({
         summary: "The quality report behind a link",
-        ...mayAnswer("QUALITY_LINK_NOT_FOUND", "RATE_LIMITED", "ANALYTICS_UNAVAILABLE"),
-      },
+        errors: ["QUALITY_LINK_NOT_FOUND", "RATE_LIMITED", "ANALYTICS_UNAVAILABLE"],
+      }),
     },
   );
 }

@@ -1,6 +1,7 @@
 /** Remaps: versions of a courier's mapping, and the work that folds shipments again. */
+
 import { type Static, Type } from "@sinclair/typebox";
-import { mayAnswer } from "#core/platform/openapi/operation.ts";
+import { described } from "#core/platform/openapi/operation.ts";
 import { nullableText } from "#core/platform/schema/nullable.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { SetupCatalogueEntry } from "#core/setup/rules/setup.ts";
@@ -63,7 +64,7 @@ export function remapRoutes(runtime: Runtime) {
         needs: { can: "couriers:read", of: "courier" },
         query: offsetQuery(LONG_PAGE),
         response: Type.Object({ items: Type.Array(RemapView), nextCursor: nullableText }),
-        detail: { summary: "Versions of a courier's mapping, the newest first" },
+        ...described({ summary: "Versions of a courier's mapping, the newest first" }),
       },
     )
     .get(
@@ -76,7 +77,7 @@ export function remapRoutes(runtime: Runtime) {
       {
         needs: { can: "couriers:read", of: "remap" },
         response: RemapView,
-        detail: { summary: "A change of a mapping and how far its work is" },
+        ...described({ summary: "A change of a mapping and how far its work is" }),
       },
     )
     .post(
@@ -91,10 +92,10 @@ export function remapRoutes(runtime: Runtime) {
       {
         needs: { can: "catalogue:write", of: "installation" },
         response: RemapView,
-        detail: {
+        ...described({
           summary: "Map the codes of a remap as before it",
-          ...mayAnswer("REMAP_NOT_FOUND", "REMAP_SUPERSEDED", "CONFIGURATION_BUSY"),
-        },
+          errors: ["REMAP_NOT_FOUND", "REMAP_SUPERSEDED", "CONFIGURATION_BUSY"],
+        }),
       },
     );
 }

@@ -38,12 +38,7 @@ export function checkedPath<T extends TSchema>(
 export function jsonBody<T extends TSchema>(
   schema: T,
   example: Static<T>,
-  { limitBytes }: { readonly limitBytes?: number } = {},
+  options: { readonly limitBytes?: number; readonly optional?: true } = {},
 ) {
-  const content = { schema: schema as object, example: example as unknown };
-  return {
-    required: true,
-    content: { "application/json": content },
-    ...(limitBytes !== undefined && { limitBytes }),
-  };
+  return { schema, example, ...options };
 }

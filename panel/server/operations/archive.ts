@@ -1,4 +1,5 @@
 /** The archive of shipments that are over: how far it is, and which channels are held in Redis. */
+
 import { type Static, Type } from "@sinclair/typebox";
 import {
   archivedOf,
@@ -14,6 +15,7 @@ import {
 } from "#core/archive/store/held-channels.ts";
 import { readRemovals } from "#core/archive/store/retirement.ts";
 import type { Configuration } from "#core/configuration/store/configuration.ts";
+import { described } from "#core/platform/openapi/operation.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { NO_ARCHIVE } from "#core/search/store/archive-search.ts";
 import type { PanelDeps } from "#panel/server/caller.ts";
@@ -88,7 +90,7 @@ export function archiveRoutes(deps: Runtime & PanelDeps) {
     .get("/panel/api/archive", () => readArchive(deps), {
       needs: { can: "overview:read", of: "installation" },
       response: ArchiveView,
-      detail: { summary: "What is archived, how far the archiver is, and what was removed" },
+      ...described({ summary: "What is archived, how far the archiver is, and what was removed" }),
     })
     .put(
       "/panel/api/channels/:channelCode/archive-hold",
@@ -108,9 +110,9 @@ export function archiveRoutes(deps: Runtime & PanelDeps) {
       {
         needs: { can: "channels:write", of: "channel" },
         response: Held,
-        detail: {
+        ...described({
           summary: "Bring what a channel has in the archive back to Redis, and keep it there",
-        },
+        }),
       },
     )
     .delete(
@@ -124,10 +126,10 @@ export function archiveRoutes(deps: Runtime & PanelDeps) {
       },
       {
         needs: { can: "channels:write", of: "channel" },
-        detail: {
+        ...described({
           summary: "Let a channel's shipments move to the archive again",
-          responses: { 204: { description: "let go" } },
-        },
+          answers: { 204: { description: "let go" } },
+        }),
       },
     );
 }

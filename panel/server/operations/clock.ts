@@ -3,7 +3,7 @@
 import { Type } from "@sinclair/typebox";
 import { advanceClock } from "#core/configuration/store/live.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { mayAnswer } from "#core/platform/openapi/operation.ts";
+import { described } from "#core/platform/openapi/operation.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { listFaults } from "#core/platform/schema/fault.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
@@ -40,11 +40,11 @@ export function clockRoute(runtime: Runtime) {
       needs: { can: "clock:write", of: "installation" },
       parse: "none",
       response: Type.Object({ now: Type.String({ description: "service clock, ISO 8601" }) }),
-      detail: {
+      ...described({
         summary: "Move the test clock forward",
-        ...mayAnswer("TEST_CLOCK_OFF"),
-        requestBody: jsonBody(ClockAdvance, { advanceSeconds: 60 }),
-      },
+        errors: ["TEST_CLOCK_OFF"],
+        body: jsonBody(ClockAdvance, { advanceSeconds: 60 }),
+      }),
     },
   );
 }

@@ -1,4 +1,5 @@
 /** Dead letters: log entries that our own code could not process, and driving them again. */
+
 import { Type } from "@sinclair/typebox";
 import { Problem } from "#core/platform/errors/problem.ts";
 import {
@@ -9,7 +10,7 @@ import {
   redriveAllDeadLetters,
   redriveDeadLetter,
 } from "#core/platform/log/dead-letters.ts";
-import { mayAnswer } from "#core/platform/openapi/operation.ts";
+import { described } from "#core/platform/openapi/operation.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { nullableText } from "#core/platform/schema/nullable.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
@@ -65,7 +66,7 @@ export function deadLetterRoutes(runtime: Runtime) {
         needs: { can: "dead-letters:read", of: "installation" },
         query: queryOf(LONG_PAGE),
         response: DeadLetters,
-        detail: { summary: "Entries our own code could not process, the newest first" },
+        ...described({ summary: "Entries our own code could not process, the newest first" }),
       },
     )
     .post(
@@ -81,9 +82,9 @@ export function deadLetterRoutes(runtime: Runtime) {
           redriven: Type.Integer({ description: "by this call: 10,000 at most" }),
           remaining: Type.Integer({ description: "dead letters that remain now" }),
         }),
-        detail: {
+        ...described({
           summary: "Redrive all dead letters, each in its own group; repeat while any remain",
-        },
+        }),
       },
     )
     .post(
@@ -96,10 +97,10 @@ export function deadLetterRoutes(runtime: Runtime) {
       {
         needs: { can: "dead-letters:write", of: "installation" },
         response: Type.Object({ id: Type.String(), redriven: Type.Boolean() }),
-        detail: {
+        ...described({
           summary: "Let the entry's own group process it once more; repeating it is safe",
-          ...mayAnswer("DEAD_LETTER_NOT_FOUND"),
-        },
+          errors: ["DEAD_LETTER_NOT_FOUND"],
+        }),
       },
     )
     .delete(
@@ -114,12 +115,12 @@ export function deadLetterRoutes(runtime: Runtime) {
       {
         needs: { can: "dead-letters:write", of: "installation" },
         parse: "none",
-        detail: {
+        ...described({
           summary: "Discard an entry for good, with a reason for the audit log",
-          ...mayAnswer("DEAD_LETTER_NOT_FOUND"),
-          requestBody: jsonBody(Discard, { reason: "A test shipment of last week." }),
-          responses: { 204: { description: "discarded" } },
-        },
+          errors: ["DEAD_LETTER_NOT_FOUND"],
+          body: jsonBody(Discard, { reason: "A test shipment of last week." }),
+          answers: { 204: { description: "discarded" } },
+        }),
       },
     );
 }

@@ -1,4 +1,5 @@
 /** `GET /panel/api/jobs`: imports, those under way and those that have ended. */
+
 import { Type } from "@sinclair/typebox";
 import {
   type ImportJob,
@@ -6,6 +7,7 @@ import {
   listLatestJobs,
   readJob,
 } from "#core/merchants/store/jobs/import-jobs.ts";
+import { described } from "#core/platform/openapi/operation.ts";
 import { companyPartition } from "#core/platform/redis/keys.ts";
 import { nullableText as text } from "#core/platform/schema/nullable.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
@@ -77,7 +79,7 @@ export function jobsRoute(runtime: Runtime) {
       needs: { can: "jobs:read", of: "caller" },
       query: listQuery,
       response: Jobs,
-      detail: { summary: "Imports, under way and ended, the newest first" },
+      ...described({ summary: "Imports, under way and ended, the newest first" }),
     },
   );
 }

@@ -1,10 +1,11 @@
 /** `GET /panel/api/overview`: rates, lag, queue depths, error counts and freshness at a glance. */
+
 import { Type } from "@sinclair/typebox";
 import type { Benchmarks } from "#analytics/benchmarks.ts";
 import { readArchiveProgress, readArchiveStatus } from "#core/archive/store/archive-status.ts";
 import { countConflicts } from "#core/events/store/number-conflicts.ts";
 import { readDone, readLags } from "#core/platform/log/streams.ts";
-import { mayAnswer } from "#core/platform/openapi/operation.ts";
+import { described } from "#core/platform/openapi/operation.ts";
 import { ARCHIVER_STATUS_KEY, NUMBER_CONFLICT_KEYS } from "#core/platform/redis/keys.ts";
 import { readMasters } from "#core/platform/redis/replicas.ts";
 import { type Missing, orMissing } from "#core/platform/redis/unavailable-shard.ts";
@@ -74,20 +75,20 @@ export function overviewRoute(runtime: Runtime, benchmarks: Benchmarks) {
     .get("/panel/api/overview", overview, {
       needs: { can: "overview:read", of: "installation" },
       response: Overview,
-      detail: { summary: "Rates, lag, queue depths, error counts, freshness of each store" },
+      ...described({ summary: "Rates, lag, queue depths, error counts, freshness of each store" }),
     })
     .get("/panel/api/overview/stream", () => feed.join(), {
       needs: { can: "overview:read", of: "installation" },
-      detail: {
+      ...described({
         summary: "The overview as server-sent events `overview`, every 2 seconds",
-        ...mayAnswer("TOO_MANY_VIEWERS"),
-        responses: {
+        errors: ["TOO_MANY_VIEWERS"],
+        answers: {
           200: {
             description: "events; the data of each is an overview",
-            content: { "text/event-stream": { schema: StreamedOverview as object } },
+            content: { mediaType: "text/event-stream", schema: StreamedOverview },
           },
         },
-      },
+      }),
     });
 }
 

@@ -1,10 +1,12 @@
 /** `GET /panel/api/partitions`: what each partition of the store takes, and which master has it. */
+
 import { Type } from "@sinclair/typebox";
 import {
   type PartitionLoad,
   readCalls,
   readPartitionLoads,
 } from "#core/placement/store/partition-load.ts";
+import { described } from "#core/platform/openapi/operation.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { panelRoutes } from "#panel/server/panel-routes.ts";
 import { keepSamples } from "./samples.ts";
@@ -72,7 +74,7 @@ export function partitionsRoute(runtime: Runtime) {
       {
         needs: { can: "overview:read", of: "installation" },
         response: Partitions,
-        detail: { summary: "What each partition of the store takes" },
+        ...described({ summary: "What each partition of the store takes" }),
       },
     );
 }

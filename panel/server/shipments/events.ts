@@ -1,4 +1,5 @@
 /** `GET /panel/api/events`: what became of a courier's event or message of the last 7 days, whatever its outcome. */
+
 import { type Static, Type } from "@sinclair/typebox";
 import type { AcceptedEvent, Insights } from "#analytics/insights.ts";
 import { channelsOfShipments, readHistoriesAnywhere } from "#core/archive/store/archive.ts";
@@ -10,7 +11,7 @@ import {
 } from "#core/events/store/event-outcomes.ts";
 import { factKeyOf, seenBucket, seenLayout } from "#core/events/store/seen.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { mayAnswer } from "#core/platform/openapi/operation.ts";
+import { described } from "#core/platform/openapi/operation.ts";
 import { nullableText as text } from "#core/platform/schema/nullable.ts";
 import { NO_ARCHIVE } from "#core/search/store/archive-search.ts";
 import type { PanelDeps } from "#panel/server/caller.ts";
@@ -106,10 +107,10 @@ export function eventsRoute(runtime: PanelDeps, insights?: Insights) {
       needs: { can: "events:read", of: "caller" },
       query: EventsQuery,
       response: Events,
-      detail: {
+      ...described({
         summary: "What became of an event or a message of the last 7 days",
-        ...mayAnswer("COURIER_NOT_FOUND"),
-      },
+        errors: ["COURIER_NOT_FOUND"],
+      }),
     },
   );
 }

@@ -8,7 +8,7 @@ import { matchingNumber } from "#core/events/rules/reference.ts";
 import { erasePersonalData } from "#core/merchants/store/erase-personal-data.ts";
 import { readNotifications } from "#core/merchants/store/notifications.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { mayAnswer } from "#core/platform/openapi/operation.ts";
+import { described } from "#core/platform/openapi/operation.ts";
 import { nullableText as text } from "#core/platform/schema/nullable.ts";
 import { idOf } from "#core/platform/schema/path-id.ts";
 import { NO_ARCHIVE } from "#core/search/store/archive-search.ts";
@@ -107,10 +107,10 @@ export function shipmentRoutes(deps: PanelDeps, insights?: Insights) {
       needs: { can: "shipments:read", of: "caller" },
       query: ListQuery,
       response: ShipmentList,
-      detail: {
+      ...described({
         summary: "Search by one text, or list a company's shipments, last changed first",
-        ...mayAnswer("COMPANY_NOT_FOUND", "CHANNEL_NOT_FOUND", "ARCHIVE_UNAVAILABLE"),
-      },
+        errors: ["COMPANY_NOT_FOUND", "CHANNEL_NOT_FOUND", "ARCHIVE_UNAVAILABLE"],
+      }),
     })
     .get(
       "/panel/api/shipments/:id",
@@ -133,10 +133,10 @@ export function shipmentRoutes(deps: PanelDeps, insights?: Insights) {
       {
         needs: { can: "shipments:read", of: "shipment" },
         response: ShipmentPageDetail,
-        detail: {
+        ...described({
           summary: "One shipment; its events and webhooks are in its trace",
-          ...mayAnswer("ARCHIVE_UNAVAILABLE"),
-        },
+          errors: ["ARCHIVE_UNAVAILABLE"],
+        }),
       },
     )
     .delete(
@@ -149,11 +149,11 @@ export function shipmentRoutes(deps: PanelDeps, insights?: Insights) {
       },
       {
         needs: { can: "shipments:erase", of: "shipment" },
-        detail: {
+        ...described({
           summary: "Erase the recipient of a shipment everywhere; repeating it changes nothing",
-          ...mayAnswer("ARCHIVE_UNAVAILABLE"),
-          responses: { 204: { description: "erased" } },
-        },
+          errors: ["ARCHIVE_UNAVAILABLE"],
+          answers: { 204: { description: "erased" } },
+        }),
       },
     );
 }

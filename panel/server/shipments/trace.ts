@@ -5,7 +5,7 @@ import { channelsOfShipments } from "#core/archive/store/archive.ts";
 import type { Configuration } from "#core/configuration/store/configuration.ts";
 import type { CourierEvent } from "#core/events/rules/event.ts";
 import type { Fact } from "#core/events/rules/fact.ts";
-import { mayAnswer } from "#core/platform/openapi/operation.ts";
+import { described } from "#core/platform/openapi/operation.ts";
 import { shipmentPartition } from "#core/platform/redis/keys.ts";
 import { jsonValue } from "#core/platform/schema/json-value.ts";
 import {
@@ -173,10 +173,10 @@ export function traceRoute(deps: PanelDeps) {
       needs: { can: "shipments:read", of: "shipment" },
       query: offsetQuery(LONG_PAGE),
       response: Trace,
-      detail: {
+      ...described({
         summary: "Every event, mapping, change, webhook verdict and attempt",
-        ...mayAnswer("ARCHIVE_UNAVAILABLE"),
-      },
+        errors: ["ARCHIVE_UNAVAILABLE"],
+      }),
     },
   );
 }

@@ -5,7 +5,7 @@ import { Elysia } from "elysia";
 import { readShipmentsAnywhere } from "#core/archive/store/archive.ts";
 import type { Channel, Configuration } from "#core/configuration/store/configuration.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { mayAnswer } from "#core/platform/openapi/operation.ts";
+import { described } from "#core/platform/openapi/operation.ts";
 import { companyPartition } from "#core/platform/redis/keys.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { listFaults } from "#core/platform/schema/fault.ts";
@@ -122,7 +122,7 @@ function logRoutes(runtime: Deps) {
         needs: { can: "webhooks:read", of: "endpoint" },
         query: LogQuery,
         response: Log,
-        detail: { summary: "Delivery log with its attempts" },
+        ...described({ summary: "Delivery log with its attempts" }),
       },
     )
     .get(
@@ -135,7 +135,9 @@ function logRoutes(runtime: Deps) {
         needs: { can: "webhooks:read", of: "channel" },
         query: LogQuery,
         response: Log,
-        detail: { summary: "Delivery log of a channel's webhooks v1, also after the change-over" },
+        ...described({
+          summary: "Delivery log of a channel's webhooks v1, also after the change-over",
+        }),
       },
     )
     .get(
@@ -144,7 +146,7 @@ function logRoutes(runtime: Deps) {
       {
         needs: { can: "webhooks:read", of: "delivery" },
         response: DeliveryDetail,
-        detail: { summary: "One delivery, with its body as an attempt would send it now" },
+        ...described({ summary: "One delivery, with its body as an attempt would send it now" }),
       },
     );
 }
@@ -168,10 +170,10 @@ function replayRoutes(runtime: Deps) {
       {
         needs: { can: "webhooks:replay", of: "delivery" },
         response: SignedRequest,
-        detail: {
+        ...described({
           summary: "The request of a delivery, signed now: for a receiver under development",
-          ...mayAnswer("NOT_REPLAYABLE"),
-        },
+          errors: ["NOT_REPLAYABLE"],
+        }),
       },
     )
     .post(
@@ -180,16 +182,16 @@ function replayRoutes(runtime: Deps) {
       {
         needs: { can: "webhooks:replay", of: "delivery" },
         response: DeliveryView,
-        detail: {
+        ...described({
           summary: "Queue one failed or delivered delivery as new",
-          ...mayAnswer(
+          errors: [
             "NOT_REPLAYABLE",
             "ENDPOINT_NOT_FOUND",
             "ENDPOINT_DISABLED",
             "REPLAY_WINDOW_OVER",
             "DELIVERY_PENDING",
-          ),
-        },
+          ],
+        }),
       },
     )
     .post(
@@ -204,15 +206,15 @@ function replayRoutes(runtime: Deps) {
         needs: { can: "webhooks:replay", of: "endpoint" },
         parse: "none",
         response: { 202: ReplayView },
-        detail: {
+        ...described({
           summary: "Queue the failed deliveries of a window as new, paced",
-          ...mayAnswer("ENDPOINT_DISABLED", "TOO_MANY_REPLAYS"),
-          requestBody: jsonBody(WindowBody, {
+          errors: ["ENDPOINT_DISABLED", "TOO_MANY_REPLAYS"],
+          body: jsonBody(WindowBody, {
             from: "2026-11-20T00:00:00+01:00",
             to: "2026-11-21T00:00:00+01:00",
             mode: "latest_per_shipment",
           }),
-        },
+        }),
       },
     )
     .get(
@@ -226,7 +228,9 @@ function replayRoutes(runtime: Deps) {
       {
         needs: { can: "webhooks:read", of: "endpoint" },
         response: ReplayList,
-        detail: { summary: `The ${REPLAYS_LISTED} latest replays of windows, the newest first` },
+        ...described({
+          summary: `The ${REPLAYS_LISTED} latest replays of windows, the newest first`,
+        }),
       },
     )
     .get(
@@ -235,10 +239,10 @@ function replayRoutes(runtime: Deps) {
       {
         needs: { can: "webhooks:read", of: "endpoint" },
         response: ReplayView,
-        detail: {
+        ...described({
           summary: "How far the replay of a window has come",
-          ...mayAnswer("REPLAY_NOT_FOUND"),
-        },
+          errors: ["REPLAY_NOT_FOUND"],
+        }),
       },
     );
 }

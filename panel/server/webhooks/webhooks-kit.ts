@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { type TSchema, Type } from "@sinclair/typebox";
 import { publicRoutes } from "#core/platform/http/access.ts";
 import { PUBLIC_CACHE, pageResponse, searched } from "#core/platform/http/reference-page.ts";
+import { described } from "#core/platform/openapi/operation.ts";
 import { jsonValue } from "#core/platform/schema/json-value.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { WebhookPayload } from "#core/webhooks/rules/webhook-payload.ts";
@@ -19,29 +20,29 @@ export function webhookKitRoutes({ config }: Runtime) {
   const vector = readFileSync(VECTOR, "utf8");
   return publicRoutes("webhook kit")
     .get("/ips.txt", () => new Response(addressList(config.outboundIps), { headers: PLAIN }), {
-      detail: {
+      ...described({
         summary: "Addresses that outgoing calls leave from, one per line",
-        responses: answer("text/plain", Type.String()),
-      },
+        answers: answer("text/plain", Type.String()),
+      }),
     })
     .get("/webhooks/payload.schema.json", () => ({ $schema: SCHEMA_DIALECT, ...WebhookPayload }), {
-      detail: {
+      ...described({
         summary: "JSON Schema of the webhook payload",
-        responses: answer("application/json", ANYTHING),
-      },
+        answers: answer("application/json", ANYTHING),
+      }),
     })
     .get("/webhooks/docs", ({ request }) => pageResponse(searched(page, request)))
     .get("/webhooks/vector.json", () => new Response(vector, { headers: JSON_HEADERS }), {
-      detail: {
+      ...described({
         summary: "A body, two secrets and a signature, to test a receiver with",
-        responses: answer("application/json", ANYTHING),
-      },
+        answers: answer("application/json", ANYTHING),
+      }),
     })
     .get("/webhooks/asyncapi.json", () => webhookAsyncapi(), {
-      detail: {
+      ...described({
         summary: "AsyncAPI description of the webhooks",
-        responses: answer("application/json", ANYTHING),
-      },
+        answers: answer("application/json", ANYTHING),
+      }),
     });
 }
 
@@ -49,7 +50,7 @@ const ANYTHING = jsonValue();
 
 function answer(mediaType: string, schema: TSchema) {
   return {
-    200: { description: "as it is now", content: { [mediaType]: { schema: schema as object } } },
+    200: { description: "as it is now", content: { mediaType, schema } },
   };
 }
 

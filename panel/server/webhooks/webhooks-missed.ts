@@ -1,5 +1,7 @@
 /** `GET /panel/api/webhooks/{endpointId}/missed`: what an endpoint did not get, and how its merchant catches up. */
+
 import { Type } from "@sinclair/typebox";
+import { described } from "#core/platform/openapi/operation.ts";
 import { nullableText as text } from "#core/platform/schema/nullable.ts";
 import { romeDateTime } from "#core/platform/time/rome-time.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
@@ -53,7 +55,7 @@ export function missedRoute(runtime: Runtime) {
         since: Type.Optional(Type.String({ description: "default all that can be replayed" })),
       }),
       response: MissedView,
-      detail: { summary: "Deliveries that were given up, and the call that tells the same" },
+      ...described({ summary: "Deliveries that were given up, and the call that tells the same" }),
     },
   );
 }

@@ -1,6 +1,8 @@
 /** `GET /panel/api/webhooks/{endpointId}/stats`: success rate and latency by hour, and what stands in the queues. */
+
 import { Type } from "@sinclair/typebox";
 import { Problem } from "#core/platform/errors/problem.ts";
+import { described } from "#core/platform/openapi/operation.ts";
 import { companyPartition } from "#core/platform/redis/keys.ts";
 import { hourOf } from "#core/platform/time/hour-of.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
@@ -89,7 +91,7 @@ export function webhookStatsRoute(runtime: Runtime) {
         to: Type.Optional(Type.String({ description: "default now; at most 30 days back" })),
       }),
       response: Stats,
-      detail: { summary: "Counts and latency of an endpoint by hour" },
+      ...described({ summary: "Counts and latency of an endpoint by hour" }),
     },
   );
 }

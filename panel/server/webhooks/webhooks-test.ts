@@ -1,8 +1,9 @@
 /** `POST /panel/api/webhooks/{endpointId}/test`: one test event (document 3, "Test event"), in a chosen status. */
+
 import { type Static, Type } from "@sinclair/typebox";
 import type { Configuration } from "#core/configuration/store/configuration.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { mayAnswer } from "#core/platform/openapi/operation.ts";
+import { described } from "#core/platform/openapi/operation.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import type { Fault } from "#core/platform/schema/fault.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
@@ -74,11 +75,11 @@ export function webhookTestRoutes(runtime: Runtime) {
         needs: { can: "webhooks:write", of: "endpoint" },
         parse: "none",
         response: Tested,
-        detail: {
+        ...described({
           summary: "Send the test event: one attempt, with its result and what was sent",
-          requestBody: { ...jsonBody(TestInput, { status: "DELIVERED" }), required: false },
-          ...mayAnswer("NOBODY_SENDS"),
-        },
+          body: jsonBody(TestInput, { status: "DELIVERED" }, { optional: true }),
+          errors: ["NOBODY_SENDS"],
+        }),
       },
     )
     .get(
@@ -96,7 +97,7 @@ export function webhookTestRoutes(runtime: Runtime) {
       {
         needs: { can: "me", of: "caller" },
         response: StatusDetails,
-        detail: { summary: "Status details, with the status that each belongs to" },
+        ...described({ summary: "Status details, with the status that each belongs to" }),
       },
     );
 }

@@ -6,7 +6,7 @@ import type { EndpointEntity } from "#core/configuration/rules/entities.ts";
 import type { Configuration, Endpoint } from "#core/configuration/store/configuration.ts";
 import { newEndpointId, newWebhookSecret } from "#core/configuration/store/endpoint-entity.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { mayAnswer } from "#core/platform/openapi/operation.ts";
+import { described } from "#core/platform/openapi/operation.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { listFaults } from "#core/platform/schema/fault.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
@@ -78,7 +78,7 @@ function channelWebhookRoutes(runtime: Runtime, calls: EndpointCalls) {
       {
         needs: { can: "webhooks:read", of: "channel" },
         response: EndpointList,
-        detail: { summary: "Webhook endpoints of a channel" },
+        ...described({ summary: "Webhook endpoints of a channel" }),
       },
     )
     .post(
@@ -98,16 +98,16 @@ function channelWebhookRoutes(runtime: Runtime, calls: EndpointCalls) {
         needs: { can: "webhooks:write", of: "channel" },
         parse: "none",
         response: { 201: NewEndpointView },
-        detail: {
+        ...described({
           summary: "Make an endpoint; its secret is shown this once",
-          ...mayAnswer("TOO_MANY_ENDPOINTS"),
-          requestBody: jsonBody(EndpointInput, {
+          errors: ["TOO_MANY_ENDPOINTS"],
+          body: jsonBody(EndpointInput, {
             url: "https://merchant.example/hook",
             alertEmail: "ops@merchant.example",
             trigger: "status_change",
             statuses: ["DELIVERED", "EXCEPTION"],
           }),
-        },
+        }),
       },
     );
 }
@@ -121,7 +121,7 @@ function endpointRoutes(runtime: Runtime, calls: EndpointCalls) {
       {
         needs: { can: "webhooks:read", of: "endpoint" },
         response: EndpointView,
-        detail: { summary: "One endpoint" },
+        ...described({ summary: "One endpoint" }),
       },
     )
     .patch(
@@ -147,10 +147,10 @@ function endpointRoutes(runtime: Runtime, calls: EndpointCalls) {
         needs: { can: "webhooks:write", of: "endpoint" },
         parse: "none",
         response: EndpointView,
-        detail: {
+        ...described({
           summary: "Change what is given",
-          requestBody: jsonBody(EndpointPatch, { include: ["consignee"] }),
-        },
+          body: jsonBody(EndpointPatch, { include: ["consignee"] }),
+        }),
       },
     )
     .delete(
@@ -165,10 +165,10 @@ function endpointRoutes(runtime: Runtime, calls: EndpointCalls) {
       },
       {
         needs: { can: "webhooks:write", of: "endpoint" },
-        detail: {
+        ...described({
           summary: "Delete an endpoint; the channel's last one brings webhooks v1 back",
-          responses: { 204: { description: "deleted" } },
-        },
+          answers: { 204: { description: "deleted" } },
+        }),
       },
     );
 }
@@ -186,11 +186,11 @@ function endpointActionRoutes(runtime: Runtime, calls: EndpointCalls) {
         needs: { can: "webhooks:write", of: "endpoint" },
         parse: "none",
         response: Rotated,
-        detail: {
+        ...described({
           summary: "A new secret, shown this once; 409 while an earlier rotation's 24 hours run",
-          ...mayAnswer("ROTATION_RUNNING", "SECRET_REPLACED"),
-          requestBody: { ...jsonBody(RotationInput, { revokePrevious: true }), required: false },
-        },
+          errors: ["ROTATION_RUNNING", "SECRET_REPLACED"],
+          body: jsonBody(RotationInput, { revokePrevious: true }, { optional: true }),
+        }),
       },
     )
     .post(
@@ -199,7 +199,7 @@ function endpointActionRoutes(runtime: Runtime, calls: EndpointCalls) {
       {
         needs: { can: "webhooks:write", of: "endpoint" },
         response: EndpointView,
-        detail: { summary: "Switch off: what waits fails, replayable" },
+        ...described({ summary: "Switch off: what waits fails, replayable" }),
       },
     )
     .post(
@@ -208,7 +208,7 @@ function endpointActionRoutes(runtime: Runtime, calls: EndpointCalls) {
       {
         needs: { can: "webhooks:write", of: "endpoint" },
         response: EndpointView,
-        detail: { summary: "Reactivate: clean, without old events" },
+        ...described({ summary: "Reactivate: clean, without old events" }),
       },
     );
 }

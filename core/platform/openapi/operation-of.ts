@@ -1,4 +1,4 @@
-/** What a route that validates with Elysia's own schemas says of itself, from those and its `detail`. */
+/** What a route says of itself, with what its path, its schemas and its port say already. */
 import { type TSchema, Type } from "@sinclair/typebox";
 import { detailOf, needsOf, ROUTE_MEMBERS, takesKey } from "#core/platform/http/access.ts";
 import { KEY_ERRORS, KEY_PARAMETER } from "#core/platform/http/idempotency-key.ts";
@@ -10,64 +10,37 @@ interface Hooks {
   readonly response?: TSchema | Readonly<Record<number, TSchema>>;
 }
 
-interface Detail {
-  readonly summary?: string;
-  readonly description?: string;
-  readonly requestBody?: {
-    readonly required?: boolean;
-    /** Of a route that declares no `bodyBytes`, since anybody may call it. */
-    readonly limitBytes?: number;
-    readonly content: Readonly<
-      Record<string, { readonly schema: TSchema; readonly example?: unknown }>
-    >;
-  };
-  readonly responses?: Readonly<Record<number, DetailAnswer>>;
-}
-
-interface DetailAnswer {
-  readonly description: string;
-  /** By media type; code samples and clients take the first. */
-  readonly content?: Readonly<Record<string, { readonly schema: TSchema }>>;
-}
+export type WholeOperation = Operation & Required<Pick<Operation, "id" | "answers">>;
 
 const LIST_HEADERS = { Link: "The page `next`, if there is one, relative to this address." };
 
-/** Null if it has no summary: a page or a probe. */
-export function elysiaOperation(route: Route): Operation | null {
-  const { summary, description, requestBody, responses = {} } = detailOf(route) as Detail;
-  if (summary === undefined) return null;
+/** Null of a route that says nothing: a page or a probe. */
+export function operationOf(route: Route): WholeOperation | null {
+  const detail = detailOf(route);
+  const said = (detail[ROUTE_MEMBERS.operation] as (() => Operation) | undefined)?.();
+  if (said === undefined) return null;
   const { query, response } = route.hooks as Hooks;
-  const [body] = Object.entries(requestBody?.content ?? {});
-  const answers = { ...answersOf(response, summary), ...answersOfDetail(responses) };
   const needs = needsOf(route);
   const hasKey = takesKey(route.method, needs);
-  const limitBytes = needs?.bodyBytes ?? requestBody?.limitBytes;
+  const { id = idOf(route), summary, body, answers, errors = [] } = said;
+  const limitBytes = needs?.bodyBytes ?? body?.limitBytes;
+  const notFound = (detail[ROUTE_MEMBERS.notFound] ?? []) as NonNullable<Operation["errors"]>;
+  const parameters = said.parameters ?? [
+    ...pathParameters(route.path),
+    ...queryParameters(query),
+    ...(hasKey ? [KEY_PARAMETER] : []),
+  ];
   return {
-    id: idOf(route),
-    summary,
-    ...(description !== undefined && { description }),
-    parameters: [
-      ...pathParameters(route.path),
-      ...queryParameters(query),
-      ...(hasKey ? [KEY_PARAMETER] : []),
-    ],
-    ...(body && {
-      body: {
-        mediaType: body[0],
-        ...body[1],
-        optional: !requestBody?.required,
-        ...(limitBytes !== undefined && { limitBytes }),
-      },
-    }),
-    answers,
-    errors: [
-      ...[ROUTE_MEMBERS.notFound, ROUTE_MEMBERS.errors].flatMap(
-        (name) => (detailOf(route)[name] as readonly string[] | undefined) ?? [],
-      ),
-      ...(hasKey ? [...KEY_ERRORS, "TOO_MANY_IDEMPOTENCY_KEYS", "INVALID_HEADER"] : []),
-    ],
+    ...said,
+    id,
+    ...(parameters.length > 0 && { parameters }),
+    ...(body && { body: { ...body, ...(limitBytes !== undefined && { limitBytes }) } }),
+    answers: { ...answersOf(response, summary), ...answers },
+    errors: [...notFound, ...errors, ...(hasKey ? ERRORS_WITH_KEY : [])],
   };
 }
+
+const ERRORS_WITH_KEY = [...KEY_ERRORS, "TOO_MANY_IDEMPOTENCY_KEYS", "INVALID_HEADER"] as const;
 
 /** `GET /panel/api/couriers/:code/tokens` -> `getCouriersCodeTokens` */
 function idOf({ method, path }: Route): string {
@@ -89,16 +62,6 @@ function answersOf(response: Hooks["response"], description: string): Record<num
       { description, content: { schema } },
     ]),
   );
-}
-
-function answersOfDetail(responses: Readonly<Record<number, DetailAnswer>>) {
-  const answers = Object.entries(responses).map(([status, { description, content }]) => {
-    const [first, ...otherContents] = Object.entries(content ?? {}).map(
-      ([mediaType, { schema }]) => ({ mediaType, schema }),
-    );
-    return [status, { description, ...(first && { content: first, otherContents }) }] as const;
-  });
-  return Object.fromEntries(answers) as Record<number, Answer>;
 }
 
 function pathParameters(path: string): Parameter[] {
