@@ -8,11 +8,10 @@ import { RedisClient } from "bun";
 import { Elysia } from "elysia";
 import { BODY_LIMIT_BYTES } from "#core/events/rules/event.ts";
 
+const RAW = { parse: "none" } as const;
 const utf8 = new TextDecoder();
 const [, , address = ""] = process.argv;
-const queue = new Queue("messages", {
-  connection: createBunRedisClient(new RedisClient(address)),
-});
+const queue = new Queue("messages", { connection: createBunRedisClient(new RedisClient(address)) });
 
 async function eventsOf(request: Request): Promise<unknown[]> {
   const body = new Uint8Array(await request.arrayBuffer());
@@ -22,10 +21,8 @@ async function eventsOf(request: Request): Promise<unknown[]> {
   return events;
 }
 
-const app = new Elysia()
-  .post("/v1/events", async ({ request }) => ({ accepted: (await eventsOf(request)).length }), {
-    parse: "none",
-  })
+new Elysia()
+  .post("/v1/events", async ({ request }) => ({ accepted: (await eventsOf(request)).length }), RAW)
   .post(
     "/v1/jobs",
     async ({ request }) => {
@@ -33,7 +30,8 @@ const app = new Elysia()
       await queue.add("message", { events }, { removeOnComplete: true });
       return { accepted: events.length };
     },
-    { parse: "none" },
+    RAW,
   )
-  .listen({ port: 0, hostname: "127.0.0.1" });
-process.stdout.write(`http://127.0.0.1:${app.server?.port}\n`);
+  .listen({ port: 0, hostname: "127.0.0.1" }, ({ port }) => {
+    process.stdout.write(`http://127.0.0.1:${port}\n`);
+  });

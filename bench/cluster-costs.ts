@@ -1,361 +1,246 @@
 /**
  * What an event, a read and a webhook cost on a real Redis Cluster of six nodes, with `REDIS_WAIT_REPLICAS=1` and messages of 1, 20 and
- * 500 events: `bun bench/cluster-costs.ts [--runs 3] [--check] [--write]`. All figures are CPU time of the processes, so a machine that others
- * use too spoils them little; what the same processes take at rest is taken off. `--write` writes `bench/results/scale.json`, from which
- * `bench/scale-plan.ts` computes `docs/scale.md`. `--check` measures the line of messages of 20 once more, and fails if it is not within
- * `CHECK_FACTOR` of what is recorded.
+ * 500 events: `bun bench/cluster-costs.ts [--runs 3] [--quick]`. All figures are CPU time of the processes, so a machine that
+ * others use too spoils them little; what the same processes take at rest is taken off. `--write` writes `bench/results/scale.json`,
+ * from which `tools/scale/plan.ts` computes `docs/scale.md`. `--check` measures the line of messages of 20 once more, and fails if it is
+ * not within `CHECK_FACTOR` of what is recorded.
  */
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { cpus, tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { parseArgs } from "node:util";
+import { readFile } from "node:fs/promises";
 import { createClient } from "redis";
-import { median } from "#bench/table.ts";
 import { readConfig } from "#core/platform/environment/config.ts";
 import { readLags } from "#core/platform/log/streams.ts";
 import { createLog } from "#core/platform/process/log.ts";
-import { applySetupFile, openRuntime, type Runtime } from "#core/runtime/runtime.ts";
+import { applySetupFile, openRuntime } from "#core/runtime/runtime.ts";
 import type { SetupFile } from "#core/setup/rules/setup.ts";
 import { readLedger } from "#core/webhooks/store/deliveries/ledger.ts";
 import { signIn } from "#test/support/clients/merchant.ts";
 import { eventually } from "#test/support/eventually.ts";
-import { freePort } from "#test/support/servers/free-port.ts";
 import { createAuthority, startReceiver } from "#test/support/servers/receiver.ts";
 import { startTestCluster } from "#test/support/servers/redis-cluster.ts";
-import { benchSetup, loadPart, shipmentIdOf } from "./load-shipments.ts";
-import { type Role, startRole, tell } from "./product-roles.ts";
-import {
-  CHECK_FACTOR,
-  type ClusterCosts,
-  COSTS_FILE,
-  MESSAGE_SIZES,
-  type MessageSize,
-  type SizeCosts,
-  totalOf,
-} from "./scale-costs.ts";
+import * as scale from "#tools/scale/formulas.ts";
+import * as harness from "./harness.ts";
+import { benchSetup, loadPart, shipmentIdOf } from "./shipments.ts";
 import { runSustained } from "./sustained-run.ts";
+import { median } from "./table.ts";
 
-const { values } = parseArgs({
-  options: {
-    runs: { type: "string", default: "3" },
-    quick: { type: "boolean", default: false },
-    write: { type: "boolean", default: false },
-    check: { type: "boolean", default: false },
-  },
-});
-const RUNS = Number(values.runs);
-const SHIPMENTS = 8_000;
+const { LIMIT_MS, tell } = harness;
+const [isChecking, isWriting] = ["--check", "--write"].map((one) => process.argv.includes(one));
+process.argv = process.argv.filter((one) => one !== "--check" && one !== "--write");
 /** Events of one run: enough for the 10 ms in which the system counts CPU time. */
-const EVENTS: Record<MessageSize, number> = values.quick
-  ? { 1: 300, 20: 1_000, 500: 2_000 }
-  : { 1: 3_000, 20: 12_000, 500: 24_000 };
-const READS = 4_000;
+const sizes = harness.readOptions({
+  runs: [3, 1],
+  events1: [3_000, 300],
+  events20: [12_000, 1_000],
+  events500: [24_000, 2_000],
+  reads: [4_000, 400],
+  webhooks: [4_000, 500],
+});
+const SHIPMENTS = 8_000;
 const READERS = 8;
-const WEBHOOK_EVENTS = 4_000;
 const REST_MS = 4_000;
-const LIMIT_MS = 300_000;
-const TICKS_PER_SECOND = 100;
+const CHECKED = 20;
 
+await using stack = new AsyncDisposableStack();
+const defer = harness.deferTo(stack);
 const authority = await createAuthority();
+defer(authority.end);
 const receiver = await startReceiver(await authority.issue(["localhost"]));
+defer(receiver.stop);
 const cluster = await startTestCluster();
+defer(cluster.stop);
 await cluster.everywhere("CONFIG", "SET", "cluster-require-full-coverage", "no");
-const nodes = await Promise.all(
-  cluster.urls.split(",").map(async (url) => {
-    const client = createClient({ url });
-    await client.connect();
-    return client;
-  }),
-);
-const dataDir = await mkdtemp(join(tmpdir(), "waybill-cluster-costs-"));
-const [ingestPort, apiPort] = [await freePort(), await freePort()];
+const nodes = cluster.urls.split(",").map((url) => createClient({ url }));
+for (const node of nodes) await node.connect();
+defer(() => nodes.map((node) => node.destroy()));
 const env = {
-  DATA_DIR: dataDir,
+  ...harness.COMMON_ENV,
+  DATA_DIR: await harness.tempFolder(defer),
   REDIS_CLUSTER_URLS: cluster.urls,
   REDIS_WAIT_REPLICAS: "1",
-  EVENTS_PER_DAY: "1000000",
-  LOG_HIGH_WATER: "10000000",
-  LOG_LEVEL: "error",
-  PANEL_TOKEN: "panel-token-of-the-measurements",
-  PATH: dirname(Bun.which("redis-server") ?? ""),
-  WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8,::1/128",
   WEBHOOK_CA_FILE: authority.file,
-  INGEST_PORT: String(ingestPort),
-  API_PORT: String(apiPort),
 };
 const runtime = await openRuntime(readConfig(env), createLog("error"));
-await applySetupFile(runtime, withRates(benchSetup()));
+defer(() => runtime.close());
+await applySetupFile(runtime, setupOf([]));
 await loadPart(runtime, SHIPMENTS, 0, 1);
-tell("shipments are loaded");
-const roles = {
-  ingest: startRole("ingest", "ingest/main.ts", env),
-  api: startRole("api", "api/main.ts", env),
-  processors: startRole("processors", "processors/main.ts", env),
-  analytics: startRole("analytics", "analytics/main.ts", env),
-};
+defer(harness.stopAll);
+const processors = harness.startRole("processors", env);
+const analytics = harness.startRole("analytics", env);
+const ingest = await harness.startServer("ingest", env);
+const api = await harness.startServer("api", env);
+const roles = { ingest, api, processors, analytics };
 let sent = 0;
 
-/** Channels whose callers are never refused. */
-function withRates(setup: SetupFile): SetupFile {
-  const companies = (setup.companies ?? []).map((company) => ({
-    ...company,
-    channels: (company.channels ?? []).map((channel) => ({
-      ...channel,
-      rateLimit: { bucketSize: 100_000, refillRate: 10_000 },
-    })),
-  }));
-  return { ...setup, companies };
+/** Channels whose callers are never refused. @param urls of endpoints beside the others, whose webhook every event is */
+function setupOf(urls: readonly string[]): SetupFile {
+  const setup = benchSetup();
+  for (const channel of (setup.companies ?? []).flatMap(({ channels = [] }) => channels)) {
+    channel.rateLimit = { bucketSize: 100_000, refillRate: 10_000 };
+    const common = { alertEmail: "ops@example.com", trigger: "every_event" as const };
+    const more = urls.map((url) => ({ ...common, code: "all", url }));
+    channel.webhooks = [...(channel.webhooks ?? []), ...more];
+  }
+  return setup;
 }
 
-/** With an endpoint beside the others whose webhook every event is. */
-function withWebhooks(setup: SetupFile): SetupFile {
-  const all = { code: "all", url: receiver.url, alertEmail: "ops@example.com" };
-  const companies = (setup.companies ?? []).map((company) => ({
-    ...company,
-    channels: (company.channels ?? []).map((channel) => ({
-      ...channel,
-      webhooks: [...(channel.webhooks ?? []), { ...all, trigger: "every_event" as const }],
-    })),
-  }));
-  return { ...setup, companies };
-}
-
-type Used = Readonly<
-  Record<"ingest" | "api" | "processors" | "analytics" | "masters" | "replicas", number>
->;
+const NOTHING = { master: 0, slave: 0, ingest: 0, api: 0, processors: 0, analytics: 0 };
+type Used = typeof NOTHING;
 
 /** CPU seconds so far. */
 async function used(): Promise<Used> {
-  const infos = await Promise.all(nodes.map((node) => node.sendCommand(["INFO", "all"])));
-  const sum = { master: 0, slave: 0 };
-  for (const info of infos.map(String)) {
+  const sum = { ...NOTHING };
+  for (const node of nodes) {
+    const info = String(await node.sendCommand(["INFO", "all"]));
     const field = (name: string) => Number(new RegExp(`^${name}:([\\d.]+)`, "m").exec(info)?.[1]);
-    const role = /^role:(master|slave)/m.exec(info)?.[1] === "master" ? "master" : "slave";
+    const role = info.includes("role:master") ? "master" : "slave";
     sum[role] += field("used_cpu_user") + field("used_cpu_sys");
   }
-  const [ingest = 0, api = 0, processors = 0, analytics = 0] = await Promise.all(
-    [roles.ingest, roles.api, roles.processors, roles.analytics].map(({ pid }) =>
-      familySeconds(pid),
-    ),
-  );
-  return { ingest, api, processors, analytics, masters: sum.master, replicas: sum.slave };
+  for (const name of ["ingest", "api", "processors", "analytics"] as const) {
+    const { pid } = roles[name];
+    // Its children too, such as the embedded ClickHouse.
+    const children = await readFile(`/proc/${pid}/task/${pid}/children`, "utf8").catch(() => "");
+    for (const one of [pid, ...children.split(" ").filter(Boolean).map(Number)]) {
+      sum[name] += await harness.processSeconds(one);
+    }
+  }
+  return sum;
 }
 
-/** A process and its children, such as the embedded ClickHouse. */
-async function familySeconds(pid: number): Promise<number> {
-  const children = await readFile(`/proc/${pid}/task/${pid}/children`, "utf8").catch(() => "");
-  const pids = [pid, ...children.trim().split(" ").filter(Boolean).map(Number)];
-  const seconds = await Promise.all(pids.map(ownSeconds));
-  return seconds.reduce((total, one) => total + one, 0);
-}
-
-async function ownSeconds(pid: number): Promise<number> {
-  const stat = await readFile(`/proc/${pid}/stat`, "utf8");
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
-}
-
-/** CPU seconds of some work, what the processes take at rest taken off. */
-async function costOf(atRest: Used, work: () => Promise<unknown>): Promise<Used> {
-  const [before, fromMs] = [await used(), performance.now()];
-  await work();
-  const [after, seconds] = [await used(), (performance.now() - fromMs) / 1_000];
-  return mapUsed((name) => Math.max(0, after[name] - before[name] - atRest[name] * seconds));
-}
-
-function mapUsed(of: (name: keyof Used) => number): Used {
-  const names = ["ingest", "api", "processors", "analytics", "masters", "replicas"] as const;
-  return Object.fromEntries(names.map((name) => [name, of(name)])) as unknown as Used;
-}
-
-/** A second of each at rest. */
-async function rest(): Promise<Used> {
-  const [before, fromMs] = [await used(), performance.now()];
-  await Bun.sleep(REST_MS);
-  const [after, seconds] = [await used(), (performance.now() - fromMs) / 1_000];
-  return mapUsed((name) => (after[name] - before[name]) / seconds);
-}
-
-const paused: readonly Role[] = [roles.processors, roles.analytics];
-const signal = (name: "SIGSTOP" | "SIGCONT") => {
-  for (const { pid } of paused) process.kill(pid, name);
-};
-
-async function send(size: MessageSize, events: number): Promise<void> {
-  const url = `http://127.0.0.1:${ingestPort}`;
-  await runSustained({
-    url,
-    from: sent,
-    limit: events,
-    perMessage: size,
-    seconds: LIMIT_MS / 1_000,
-    population: { shipments: SHIPMENTS, active: SHIPMENTS, underway: SHIPMENTS / 4 },
-    behind: async () => [],
+/** CPU microseconds of some work for each of so many, what the processes take at rest taken off. */
+async function costOf(count: number, atRest: Used, work: () => Promise<unknown>): Promise<Used> {
+  const before = await used();
+  const seconds = (await harness.timedMs(work)) / 1_000;
+  const after = await used();
+  const costs = Object.entries(after).map(([name, value]) => {
+    const key = name as keyof Used;
+    return [name, (Math.max(0, value - before[key] - atRest[key] * seconds) * 1e6) / count];
   });
-  sent += events;
+  return Object.fromEntries(costs) as Used;
 }
 
-const isThrough = async () => (await readLags(runtime.redis)).every(({ entries }) => entries === 0);
+/** CPU seconds of a second at rest. */
+const rest = () => costOf(REST_MS * 1_000, NOTHING, () => Bun.sleep(REST_MS));
+
+async function send(perMessage: scale.MessageSize, limit: number): Promise<void> {
+  const population = { shipments: SHIPMENTS, active: SHIPMENTS, underway: SHIPMENTS / 4 };
+  const seconds = LIMIT_MS / 1_000;
+  await runSustained({ url: ingest.url, from: sent, limit, perMessage, seconds, population });
+  sent += limit;
+}
+
+/** While processors and analytics are stopped. */
+async function whileStopped<T>(work: () => Promise<T>): Promise<T> {
+  const signal = (name: NodeJS.Signals) =>
+    [processors, analytics].map(({ pid }) => process.kill(pid, name));
+  signal("SIGSTOP");
+  return work().finally(() => signal("SIGCONT"));
+}
 
 async function workOff(): Promise<void> {
+  const isThrough = async () =>
+    (await readLags(runtime.redis)).every(({ entries }) => entries === 0);
   await eventually(isThrough, "everything is processed", LIMIT_MS, 200);
 }
 
 /** First ingest alone, the others stopped; then they work off what it has logged. */
-async function measureSize(size: MessageSize): Promise<SizeCosts> {
-  const events = EVENTS[size];
+async function measureSize(size: scale.MessageSize): Promise<scale.SizeCosts> {
+  const events = sizes[`events${size}`];
   const atRest = await rest();
-  signal("SIGSTOP");
-  const ingest = await costOf(atRest, () => send(size, events));
-  signal("SIGCONT");
-  const work = await costOf(atRest, workOff);
-  const each = (seconds: number) => (seconds * 1e6) / events;
-  return {
-    ingest: each(ingest.ingest),
-    masterForIngest: each(ingest.masters),
-    replicaForIngest: each(ingest.replicas),
-    processors: each(work.processors),
-    analytics: each(work.analytics),
-    masterForWork: each(work.masters),
-    replicaForWork: each(work.replicas),
+  const first = await whileStopped(() => costOf(events, atRest, () => send(size, events)));
+  const work = await costOf(events, atRest, workOff);
+  const costs = {
+    ingest: first.ingest,
+    masterForIngest: first.master,
+    replicaForIngest: first.slave,
+    processors: work.processors,
+    analytics: work.analytics,
+    masterForWork: work.master,
+    replicaForWork: work.slave,
   };
+  tell(`messages of ${size}: ${JSON.stringify(costs)}`);
+  return costs;
 }
 
-async function measureReads(): Promise<ClusterCosts["read"]> {
-  const merchant = await signIn(`http://127.0.0.1:${apiPort}`, "key_of_company_0");
-  const costs = await costOf(await rest(), async () => {
-    let next = 0;
-    const reader = async () => {
-      for (; next < READS; next += 1) {
-        const id = shipmentIdOf(runtime, (next % (SHIPMENTS / 16)) * 16);
-        const { status } = await merchant.call("GET", `/v2/shipments/${id}`);
-        if (status !== 200) throw new Error(`a read was answered ${status}`);
-      }
-    };
-    await Promise.all(Array.from({ length: READERS }, reader));
-  });
-  const each = (seconds: number) => (seconds * 1e6) / READS;
-  return { api: each(costs.api), master: each(costs.masters) };
+async function measureReads(): Promise<scale.ClusterCosts["read"]> {
+  const { call } = await signIn(api.url, "key_of_company_0");
+  const ids = Array.from({ length: sizes.reads }, (_, n) =>
+    shipmentIdOf(runtime, (n % (SHIPMENTS / 16)) * 16),
+  );
+  const costs = await costOf(sizes.reads, await rest(), () =>
+    harness.forEach(ids, READERS, async (id) => {
+      const { status } = await call("GET", `/v2/shipments/${id}`);
+      if (status !== 200) throw new Error(`a read was answered ${status}`);
+    }),
+  );
+  return { api: costs.api, master: costs.master };
 }
 
 /** What the same events cost more where each is a webhook. */
-async function measureWebhooks(without: SizeCosts): Promise<ClusterCosts["webhook"]> {
-  await applySetupFile(runtime, withWebhooks(withRates(benchSetup())));
-  const delivered = async () => (await readLedger(runtime.redis)).delivered;
-  await send(500, 500);
-  await eventually(async () => (await delivered()) > 0 && isThrough(), "webhooks begin", LIMIT_MS);
-  await eventually(() => receiver.requests.length >= 500, "they are through", LIMIT_MS);
-  const atRest = await rest();
-  const before = await delivered();
-  signal("SIGSTOP");
-  await send(500, WEBHOOK_EVENTS);
-  signal("SIGCONT");
-  const costs = await costOf(atRest, async () => {
-    await workOff();
-    const isDone = async () => (await delivered()) - before >= WEBHOOK_EVENTS;
+async function measureWebhooks(without: scale.SizeCosts): Promise<scale.ClusterCosts["webhook"]> {
+  await applySetupFile(runtime, setupOf([receiver.url]));
+  const through = async (from: number, count: number) => {
+    const isDone = async () => (await readLedger(runtime.redis)).delivered - from >= count;
     await eventually(isDone, "every webhook is delivered", LIMIT_MS, 200);
+  };
+  const { delivered: none } = await readLedger(runtime.redis);
+  await send(500, 500);
+  await through(none, 500);
+  const atRest = await rest();
+  const { delivered: before } = await readLedger(runtime.redis);
+  await whileStopped(() => send(500, sizes.webhooks));
+  const costs = await costOf(sizes.webhooks, atRest, async () => {
+    await workOff();
+    await through(before, sizes.webhooks);
   });
-  const each = (seconds: number, base: number) => (seconds * 1e6) / WEBHOOK_EVENTS - base;
   return {
-    processors: each(costs.processors, without.processors),
-    analytics: each(costs.analytics, without.analytics),
-    master: each(costs.masters, without.masterForWork),
-    replica: each(costs.replicas, without.replicaForWork),
+    processors: costs.processors - without.processors,
+    analytics: costs.analytics - without.analytics,
+    master: costs.master - without.masterForWork,
+    replica: costs.slave - without.replicaForWork,
   };
 }
 
-function medians<T extends object>(runs: readonly T[]): T {
-  const [first] = runs;
-  const entries = Object.keys(first ?? {}).map((name) => [
-    name,
-    Math.round(median(runs.map((run) => run[name as keyof T] as number))),
-  ]);
+/** Of several runs. */
+async function medians<T extends object>(measure: () => Promise<T>): Promise<T> {
+  const runs: T[] = [];
+  for (let run = 0; run < sizes.runs; run += 1) runs.push(await measure());
+  const entries = Object.keys(runs[0] ?? {}).map((name) => {
+    return [name, Math.round(median(runs.map((run) => run[name as keyof T] as number)))];
+  });
   return Object.fromEntries(entries) as T;
 }
 
-async function warmUp(): Promise<void> {
-  const isUp = (port: number) =>
-    fetch(`http://127.0.0.1:${port}/readyz`).then(
-      ({ ok }) => ok,
-      () => false,
-    );
-  const areUp = async () => (await isUp(ingestPort)) && (await isUp(apiPort));
-  await eventually(areUp, "ready", LIMIT_MS);
-  // Code that has not run often is slower.
-  await send(500, 12_000);
-  await send(1, 500);
-  await workOff();
-  tell("warm");
+async function checkOf(recorded: scale.SizeCosts): Promise<scale.ClusterCosts["check"]> {
+  const predicted = Math.round(harness.totalOf({ ...recorded }));
+  const measured = Math.round(harness.totalOf({ ...(await measureSize(CHECKED)) }));
+  return { messageSize: CHECKED, predicted, measured };
 }
 
-const CHECKED: MessageSize = 20;
-
-function checkOf(recorded: SizeCosts, again: SizeCosts): ClusterCosts["check"] {
-  return {
-    messageSize: CHECKED,
-    predicted: totalOf(recorded),
-    measured: Math.round(totalOf(again)),
+async function measureAll(): Promise<scale.ClusterCosts> {
+  const messages = {
+    1: await medians(() => measureSize(1)),
+    20: await medians(() => measureSize(20)),
+    500: await medians(() => measureSize(500)),
   };
+  const read = await medians(measureReads);
+  const check = await checkOf(messages[CHECKED]);
+  const webhook = await medians(() => measureWebhooks(messages[500]));
+  const machine = await harness.machineText(runtime.redis);
+  return { machine, shipments: SHIPMENTS, runs: sizes.runs, messages, check, read, webhook };
 }
 
-/** @returns what is recorded, with the line that was measured again */
-async function checkLine(): Promise<ClusterCosts> {
-  const recorded = (await Bun.file(COSTS_FILE).json()) as ClusterCosts;
-  const check = checkOf(recorded.messages[CHECKED], await measureSize(CHECKED));
-  tell(`an event of messages of ${CHECKED}: ${check.measured} us, recorded ${check.predicted}`);
+// Code that has not run often is slower.
+await send(500, 12_000);
+await send(1, 500);
+await workOff();
+let costs: scale.ClusterCosts;
+if (isChecking) {
+  const recorded = (await Bun.file(scale.COSTS_FILE).json()) as scale.ClusterCosts;
+  const check = await checkOf(recorded.messages[CHECKED]);
   const ratio = check.measured / check.predicted;
-  if (ratio > CHECK_FACTOR || ratio < 1 / CHECK_FACTOR) process.exitCode = 1;
-  return { ...recorded, check };
-}
-
-async function measureAll(): Promise<ClusterCosts> {
-  const bySize = new Map<MessageSize, SizeCosts>();
-  for (const size of MESSAGE_SIZES) {
-    const runs: SizeCosts[] = [];
-    for (let run = 0; run < RUNS; run += 1) {
-      runs.push(await measureSize(size));
-      tell(`${size}: ${JSON.stringify(runs.at(-1))}`);
-    }
-    bySize.set(size, medians(runs));
-  }
-  const reads: ClusterCosts["read"][] = [];
-  for (let run = 0; run < RUNS; run += 1) reads.push(await measureReads());
-  tell(`reads: ${JSON.stringify(reads)}`);
-  const large = bySize.get(500);
-  if (!large) throw new Error("not measured");
-  const check = checkOf(bySize.get(CHECKED) ?? large, await measureSize(CHECKED));
-  const webhooks: ClusterCosts["webhook"][] = [];
-  for (let run = 0; run < RUNS; run += 1) webhooks.push(await measureWebhooks(large));
-  const model = (await readFile("/proc/cpuinfo", "utf8")).match(/model name\s*: (.+)/)?.[1];
-  const redis = /redis_version:(\S+)/.exec(String(await nodes[0]?.sendCommand(["INFO", "server"])));
-  return {
-    machine: `${cpus().length} cores of ${model}, Bun ${Bun.version}, Redis ${redis?.[1]}`,
-    shipments: SHIPMENTS,
-    runs: RUNS,
-    messages: Object.fromEntries(bySize) as ClusterCosts["messages"],
-    check,
-    read: medians(reads),
-    webhook: medians(webhooks),
-  };
-}
-
-async function end(opened: Runtime): Promise<void> {
-  signal("SIGCONT");
-  for (const role of Object.values(roles)) await role.stop();
-  await opened.close();
-  for (const node of nodes) node.destroy();
-  await cluster.stop();
-  await receiver.stop();
-  await authority.end();
-  await rm(dataDir, { recursive: true, force: true });
-}
-
-try {
-  await warmUp();
-  const costs = values.check ? await checkLine() : await measureAll();
-  const text = `${JSON.stringify(costs, null, 2)}\n`;
-  if (values.write) await Bun.write(COSTS_FILE, text);
-  process.stdout.write(text);
-} finally {
-  await end(runtime);
-}
+  if (Math.max(ratio, 1 / ratio) > scale.CHECK_FACTOR) process.exitCode = 1;
+  costs = { ...recorded, check };
+} else costs = await measureAll();
+const text = `${JSON.stringify(costs, null, 2)}\n`;
+if (isWriting) await Bun.write(scale.COSTS_FILE, text);
+process.stdout.write(text);

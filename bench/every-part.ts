@@ -8,17 +8,11 @@ export interface PartRun {
   readonly measure: () => Promise<Report>;
 }
 
-export interface Outcome {
-  readonly reports: readonly Report[];
-  /** A line for each part that failed. */
-  readonly failures: readonly string[];
-}
-
-/** @param tell called when a part begins, and with its time or failure when it ends */
-export async function everyPart(
-  runs: readonly PartRun[],
-  tell: (line: string) => void,
-): Promise<Outcome> {
+/**
+ * @param tell called when a part begins, and with its time or failure when it ends
+ * @returns the reports, and a line for each part that failed
+ */
+export async function everyPart(runs: readonly PartRun[], tell: (line: string) => void) {
   const reports: Report[] = [];
   const failures: string[] = [];
   for (const { name, measure } of runs) {

@@ -1,17 +1,16 @@
 /**
  * Brings docs/performance.md up to date: `bun run bench --json > <file>`, then `bun bench/publish.ts <file>`. Rows that were
- * measured replace those of bench/results/performance.json, the others stay, and the tables of the page and the chart of row 14 are made from
- * all of them.
+ * measured replace those of bench/results/performance.json, the others stay, and the tables of the page, and of row 14 in
+ * docs/scale.md, are made from all of them.
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { growthChart } from "./growth-chart.ts";
-import { isEverysec, type Report, tableRows } from "./table.ts";
+import { isEverysec, type Report, type Size, tableRows } from "./table.ts";
 
 const FOLDER = join(import.meta.dir, "../docs");
 const FIGURES_FILE = join(import.meta.dir, "results/performance.json");
 const PAGE_FILE = join(FOLDER, "performance.md");
-const CHART_FILE = join(FOLDER, "growth.svg");
+const SCALE_FILE = join(FOLDER, "scale.md");
 
 /** A row is replaced as a whole, and on its own with `appendfsync everysec`. */
 export function merge(published: Report, measured: Report): Report {
@@ -29,27 +28,39 @@ export function rewritten(page: string, { figures }: Report): string {
     always: shown.filter(({ work }) => !isEverysec(work)),
     everysec: shown.filter(({ work }) => isEverysec(work)),
   };
-  let text = page;
-  for (const [name, rows] of Object.entries(tables)) {
-    const [begin, end] = [`<!-- figures: ${name} -->\n`, `<!-- end of figures: ${name} -->`];
-    const [from, to] = [text.indexOf(begin), text.indexOf(end)];
-    if (from < 0 || to < from) throw new Error(`docs/performance.md has no table "${name}"`);
-    text = `${text.slice(0, from)}${begin}\n${tableRows(rows)}\n\n${text.slice(to)}`;
-  }
-  return text;
+  return Object.entries(tables).reduce(
+    (text, [name, rows]) => between(text, `figures: ${name}`, tableRows(rows)),
+    page,
+  );
 }
 
-async function readReport(path: string): Promise<Report> {
-  const text = await readFile(path, "utf8");
-  return JSON.parse(text);
+/** @throws when the page lacks the markers */
+function between(page: string, name: string, table: string): string {
+  const [begin, end] = [`<!-- ${name} -->\n`, `<!-- end of ${name} -->`];
+  const [from, to] = [page.indexOf(begin), page.indexOf(end)];
+  if (from < 0 || to < from) throw new Error(`the page has no table "${name}"`);
+  return `${page.slice(0, from)}${begin}\n${table}\n\n${page.slice(to)}`;
+}
+
+/** The costs of row 14, microseconds an event: the whole way and event log to state, and of each Redis' part. */
+export function withGrowth(page: string, sizes: readonly Size[]): string {
+  const rows = sizes.map(({ shipments, wholeWay, toState }) => {
+    const costs = [wholeWay, toState].flatMap(({ redisUs, ownUs }) => [redisUs + ownUs, redisUs]);
+    const cells = [shipments.toLocaleString("en"), ...costs.map(Math.round)];
+    return `| ${cells.join(" | ")} |`;
+  });
+  const head = "| shipments | end to end | of it Redis | event log to state | of it Redis |";
+  return between(page, "growth", [head, "|--:|--:|--:|--:|--:|", ...rows].join("\n"));
 }
 
 if (import.meta.main) {
   const [, , path] = process.argv;
   if (path === undefined) throw new Error("bun bench/publish.ts <file>");
-  const report = merge(await readReport(FIGURES_FILE), await readReport(path));
+  const report = merge(await Bun.file(FIGURES_FILE).json(), await Bun.file(path).json());
   await writeFile(FIGURES_FILE, `${JSON.stringify(report, null, 2)}\n`);
   await writeFile(PAGE_FILE, rewritten(await readFile(PAGE_FILE, "utf8"), report));
   const growth = report.figures.find((one) => one.growth)?.growth;
-  if (growth) await writeFile(CHART_FILE, growthChart(growth, report.machine));
+  if (growth) {
+    await writeFile(SCALE_FILE, withGrowth(await readFile(SCALE_FILE, "utf8"), growth));
+  }
 }

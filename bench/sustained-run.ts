@@ -1,18 +1,14 @@
 /**
- * A sustained run: a sender under back-pressure, so that what is measured is the rate of the slowest stage and the lag stays
- * bounded. It is over when the last event has got to its end.
+ * A sustained run: a courier under back-pressure, so that what is measured is the rate of the slowest stage and the lag stays
+ * bounded. It is over when the last event has got to its end. The courier is a process of its own, of this file: it keeps as many
+ * signed messages in flight as it is told, and tells how many events were accepted.
  */
-import { join } from "node:path";
 import { median } from "#bench/table.ts";
 import { eventually } from "#test/support/eventually.ts";
-import {
-  IN_FLIGHT,
-  type SenderCommand,
-  type SenderOptions,
-  type SenderReport,
-} from "./event-sender.ts";
+import { lifeEventText, messageOf, type Population, post } from "./events.ts";
 
-const HOLD_AT = 16_000;
+const IN_FLIGHT = 4;
+const RETRY_WAIT_MS = 50;
 const SENDER_START_MS = 500;
 const LOOK_EVERY_MS = 200;
 const DRAIN_LIMIT_MS = 120_000;
@@ -21,6 +17,17 @@ const DRAIN_LOOK_MS = 100;
 /** Of the lag, seconds: what is below is the rhythm of the batches and no growth. */
 const LAG_FLOOR_SECONDS = 1;
 
+interface SenderOptions {
+  readonly url: string;
+  readonly population: Population;
+  /** Index of the first event in the lives of the population. */
+  readonly from: number;
+  /** Events to send at most. */
+  readonly limit: number;
+  /** Events of a message, default 500. */
+  readonly perMessage?: number;
+}
+
 export interface Behind {
   readonly group: string;
   readonly entries: number;
@@ -28,39 +35,30 @@ export interface Behind {
   readonly seconds: number;
 }
 
-export interface Sustained {
-  readonly events: number;
-  /** From the first message to the last event at its end. */
+interface SustainedOptions extends SenderOptions {
   readonly seconds: number;
-  /** Medians of what every group was behind, over the second quarter and the last one. */
-  readonly lag: readonly { readonly early: Behind; readonly late: Behind }[];
-}
-
-type Sample = readonly Behind[];
-
-export interface SustainedOptions extends SenderOptions {
-  readonly seconds: number;
-  /** Entries that the slowest stage may be behind, default 16,000: the nearer it is, the fewer messages are in flight. */
+  /** Entries that the slowest stage may be behind: the nearer it is, the fewer messages are in flight. */
   readonly holdAt?: number;
-  readonly behind: () => Promise<Sample>;
+  readonly behind?: () => Promise<readonly Behind[]>;
 }
 
-/** @throws when the sender ends before its time, or what is behind is not worked off */
-export async function runSustained(options: SustainedOptions): Promise<Sustained> {
-  const { seconds, behind, holdAt = HOLD_AT, ...sending } = options;
-  let report: SenderReport = { accepted: 0, over: false };
-  const command = [process.execPath, join(import.meta.dir, "event-sender.ts")];
-  const sender = Bun.spawn([...command, JSON.stringify(sending satisfies SenderOptions)], {
+/**
+ * @returns the events, the seconds from the first message to the last event at its end, and what every group was behind meanwhile
+ * @throws when the sender ends before its time, or what is behind is not worked off
+ */
+export async function runSustained(options: SustainedOptions) {
+  const { seconds, behind = async () => [], holdAt = 16_000, ...sending } = options;
+  let report = { accepted: 0, over: false };
+  const sender = Bun.spawn([process.execPath, import.meta.path, JSON.stringify(sending)], {
     stdio: ["ignore", "inherit", "inherit"],
-    ipc: (message: SenderReport) => {
+    ipc: (message: typeof report) => {
       report = message;
     },
   });
-  const say = (word: SenderCommand) => sender.send(word);
   await Bun.sleep(SENDER_START_MS);
-  const samples: Sample[] = [];
+  const samples: (readonly Behind[])[] = [];
   let inFlight = IN_FLIGHT;
-  say(inFlight);
+  sender.send(inFlight);
   const startMs = performance.now();
   const isSending = () => !report.over && sender.exitCode === null;
   while (performance.now() - startMs < seconds * 1_000 && isSending()) {
@@ -70,46 +68,68 @@ export async function runSustained(options: SustainedOptions): Promise<Sustained
     samples.push(sample.map((one) => ({ ...one, seconds: Math.min(one.seconds, sinceStart) })));
     const most = Math.max(0, ...sample.map(({ entries }) => entries));
     const wanted = Math.max(0, Math.ceil(IN_FLIGHT * (1 - most / holdAt)));
-    if (isSending() && wanted !== inFlight) say(wanted);
+    if (isSending() && wanted !== inFlight) sender.send(wanted);
     inFlight = wanted;
     await Bun.sleep(LOOK_EVERY_MS);
   }
-  if (isSending()) say("stop");
+  if (isSending()) sender.send("stop");
   if (sender.exitCode) throw new Error("the sender has failed");
   await eventually(() => report.over, "the sender has its last answer", DRAIN_LIMIT_MS);
   const isDone = async () => (await behind()).every(({ entries }) => entries === 0);
   await eventually(isDone, "the last event is at its end", DRAIN_LIMIT_MS, DRAIN_LOOK_MS);
   const took = (performance.now() - startMs) / 1_000;
   await sender.exited;
-  return { events: report.accepted, seconds: took, lag: lagOf(samples) };
+  return { events: report.accepted, seconds: took, samples };
 }
 
-function lagOf(samples: readonly Sample[]): Sustained["lag"] {
+/** The age of the oldest entry of the slowest group, seconds: medians over the second quarter of the run and the last one. */
+export function worstLag(samples: readonly (readonly Behind[])[]) {
   const quarter = Math.floor(samples.length / 4);
-  const early = samples.slice(quarter, 2 * quarter);
-  const late = samples.slice(3 * quarter);
-  return (samples[0] ?? []).map(({ group }, at) => {
-    const middle = (part: readonly Sample[], field: "entries" | "seconds") =>
-      median(part.map((sample) => sample[at]?.[field] ?? 0));
-    const of = (part: readonly Sample[]) => ({
-      group,
-      entries: middle(part, "entries"),
-      seconds: middle(part, "seconds"),
-    });
-    return { early: of(early), late: of(late) };
+  const worst = (part: typeof samples) => {
+    const groups = (samples[0] ?? []).map((_, at) => part.map((one) => one[at]?.seconds ?? 0));
+    return Math.max(LAG_FLOOR_SECONDS, ...groups.map(median));
+  };
+  return {
+    early: worst(samples.slice(quarter, 2 * quarter)),
+    late: worst(samples.slice(3 * quarter)),
+  };
+}
+
+async function send({ url, population, from, limit, perMessage = 500 }: SenderOptions) {
+  let woken = Promise.withResolvers<void>();
+  let [inFlight, taken, accepted, over] = [0, 0, 0, false];
+  const report = (isLast: boolean) => process.send?.({ accepted, over: isLast });
+  process.on("message", (command: number | "stop") => {
+    if (command === "stop") over = true;
+    else inFlight = command;
+    woken.resolve();
+    woken = Promise.withResolvers();
   });
+  const worker = async (_: unknown, index: number) => {
+    while (!over && taken < limit) {
+      if (index >= inFlight) {
+        await woken.promise;
+        continue;
+      }
+      const at = from + taken;
+      taken += perMessage;
+      const events = Array.from({ length: perMessage }, (_, n) =>
+        lifeEventText(population, at + n),
+      );
+      let isTaken = false;
+      while (!isTaken && !over) {
+        isTaken = await post(url, messageOf(at, events));
+        if (!isTaken) await Bun.sleep(RETRY_WAIT_MS);
+      }
+      if (isTaken) accepted += perMessage;
+      report(false);
+    }
+  };
+  await Promise.all(Array.from({ length: IN_FLIGHT }, worker));
+  report(true);
 }
 
-/** The age of the oldest entry of the slowest group, seconds: in the first half and in the second. */
-export function worstLag({ lag }: Sustained): { readonly early: number; readonly late: number } {
-  const worst = (half: "early" | "late") =>
-    Math.max(LAG_FLOOR_SECONDS, ...lag.map((one) => one[half].seconds));
-  return { early: worst("early"), late: worst("late") };
-}
-
-export function lagText({ lag }: Sustained): string {
-  const text = ({ entries, seconds }: Behind) =>
-    `${Math.round(entries)} entries ${seconds.toFixed(2)} s`;
-  const lines = lag.map(({ early, late }) => `${early.group} ${text(early)} -> ${text(late)}`);
-  return `lag, first half -> second half: ${lines.join("; ")}`;
+if (import.meta.main) {
+  await send(JSON.parse(process.argv[2] ?? "{}"));
+  process.disconnect?.();
 }

@@ -1,18 +1,10 @@
-/** What the measurements share: figures beside their limit or peer, medians, the published table, a line about the machine. */
-import { cpus } from "node:os";
-import type { Redis } from "#core/platform/redis/client.ts";
-import type { Size } from "./growth-chart.ts";
+/** What the measurements share: figures beside their limit or peer, medians, and the published table. */
 
 /** Of a ratio (ours / peer), or of our own figure in its unit. */
-export interface Bound {
-  readonly least?: number;
-  readonly most?: number;
-  readonly oursMost?: number;
-  readonly oursLeast?: number;
-}
+export type Bound = Readonly<Partial<Record<"least" | "most" | "oursMost" | "oursLeast", number>>>;
 
 export interface Figure {
-  /** Its row in the published table (`bench/main.ts`). */
+  /** Its row in the published table (`rows.ts`). */
   readonly row: number;
   readonly work: string;
   /** Of ours, in `unit`. */
@@ -25,12 +17,23 @@ export interface Figure {
   readonly goal: Bound | null;
   /** Shown instead of a goal. */
   readonly note?: string;
-  /** What CI fails at: wide, since its machines are shared; null = not looked at there. */
+  /** What CI fails at; null = not looked at there. */
   readonly alarm?: Bound | null;
   /** One of those that another figure sums up: the command prints it, and the published page leaves it out. */
   readonly isDetail?: true;
-  /** Of row 14: what its chart is drawn from. */
+  /** Of row 14: the costs at every size. */
   readonly growth?: readonly Size[];
+}
+
+/** CPU microseconds an event. */
+export type Cost = Readonly<{ perSecond: number; redisUs: number; ownUs: number }>;
+
+export interface Size {
+  readonly shipments: number;
+  /** Of Redis memory, all of it. */
+  readonly bytesPerShipment: number;
+  readonly wholeWay: Cost;
+  readonly toState: Cost;
 }
 
 /** What a measurement prints with `--json`. */
@@ -50,44 +53,20 @@ export function percentile(values: readonly number[], share: number): number {
   return sorted[at] ?? Number.NaN;
 }
 
-export function ratioOf({ ours, peer }: Figure): number | null {
-  return peer === null ? null : ours / peer;
-}
-
 export function isWithin(figure: Figure, bound: Bound | null | undefined): boolean {
-  const { least = 0, most = Number.POSITIVE_INFINITY } = bound ?? {};
-  const ratio = ratioOf(figure);
-  const isRatioKept = ratio === null || (ratio >= least && ratio <= most);
-  const { oursLeast = 0, oursMost = Number.POSITIVE_INFINITY } = bound ?? {};
-  return isRatioKept && figure.ours >= oursLeast && figure.ours <= oursMost;
+  const { least = 0, most = Infinity, oursLeast = 0, oursMost = Infinity } = bound ?? {};
+  const { ours, peer } = figure;
+  const isRatioKept = peer === null || (ours / peer >= least && ours / peer <= most);
+  return isRatioKept && ours >= oursLeast && ours <= oursMost;
 }
 
-export function machine(redisVersion: string): string {
-  const [cpu] = cpus();
-  return `${cpus().length} x ${cpu?.model ?? "?"}, Bun ${Bun.version}, Redis ${redisVersion}`;
-}
-
-export async function redisVersion(redis: Redis): Promise<string> {
-  return /redis_version:(\S+)/.exec(await redis.info("server"))?.[1] ?? "?";
-}
-
-/** Prints a table, or one JSON object with `--json`. */
-export function print(figures: readonly Figure[], about: string, isJson: boolean): void {
-  const report: Report = { machine: about, figures };
-  const text = isJson ? JSON.stringify(report) : tableText(report);
-  process.stdout.write(`${text}\n`);
-}
-
-function tableText({ machine: about, figures }: Report): string {
-  return [about, "", tableRows(figures)].join("\n");
+export function reportText(report: Report, isJson: boolean): string {
+  return isJson ? JSON.stringify(report) : `${report.machine}\n\n${tableRows(report.figures)}`;
 }
 
 export function tableRows(figures: readonly Figure[]): string {
-  const head = [
-    "| # | Work | Ours | Beside | Unit | Ratio | Goal |",
-    "|---|---|--:|---|---|--:|---|",
-  ];
-  return [...head, ...figures.map(rowText)].join("\n");
+  const head = "| # | Work | Ours | Beside | Unit | Ratio | Goal |\n|---|---|--:|---|---|--:|---|";
+  return [head, ...figures.map(rowText)].join("\n");
 }
 
 const EVERYSEC = ", everysec";
@@ -96,25 +75,22 @@ const EVERYSEC = ", everysec";
 export const everysecWork = (work: string) => `${work}${EVERYSEC}`;
 export const isEverysec = (work: string) => work.endsWith(EVERYSEC);
 
-export function rowText(figure: Figure): string {
-  const { row, work, ours, beside, peer, unit, goal, note } = figure;
+function rowText(figure: Figure): string {
+  const { row, work, ours, beside, peer, unit, goal, note = "" } = figure;
   const other = peer === null ? "" : `${shown(peer)} (${beside})`;
-  const ratio = ratioOf(figure)?.toFixed(2) ?? "";
-  const verdict =
-    goal === null
-      ? (note ?? "")
-      : `${boundText(goal, unit)} ${isWithin(figure, goal) ? "met" : "MISSED"}`;
-  return `| ${row} | ${work} | ${shown(ours)} | ${other} | ${unit} | ${ratio} | ${verdict} |`;
+  const ratio = peer === null ? "" : (ours / peer).toFixed(2);
+  const verdict = goal && `${boundText(goal, unit)} ${isWithin(figure, goal) ? "met" : "MISSED"}`;
+  return `| ${row} | ${work} | ${shown(ours)} | ${other} | ${unit} | ${ratio} | ${verdict ?? note} |`;
 }
 
 export function boundText({ least, most, oursMost, oursLeast }: Bound, unit: string): string {
   const parts = [
-    ...(least === undefined ? [] : [`>= ${least.toFixed(2)}`]),
-    ...(most === undefined ? [] : [`<= ${most.toFixed(2)}`]),
-    ...(oursLeast === undefined ? [] : [`>= ${shown(oursLeast)} ${unit}`]),
-    ...(oursMost === undefined ? [] : [`< ${shown(oursMost)} ${unit}`]),
+    least !== undefined && `>= ${least.toFixed(2)}`,
+    most !== undefined && `<= ${most.toFixed(2)}`,
+    oursLeast !== undefined && `>= ${shown(oursLeast)} ${unit}`,
+    oursMost !== undefined && `< ${shown(oursMost)} ${unit}`,
   ];
-  return parts.join(", ");
+  return parts.filter(Boolean).join(", ");
 }
 
 function shown(value: number): string {

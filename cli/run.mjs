@@ -38,7 +38,7 @@ const ROUNDS = {
  * Bun's allocator keeps what it has freed for a minute (milliseconds) before it gives it back: at rest the process that runs all
  * roles then holds 300 MiB less. Processes of one role, which are there for load, keep it for ever, which saves them 5 to 10 % of
  * their CPU. Set where processes are started, since it is read before any code of theirs: here, in the scripts of package.json,
- * in the Dockerfile and in bench/product-roles.ts.
+ * in the Dockerfile and in bench/harness.ts.
  */
 const ALLOCATOR = { MIMALLOC_PURGE_DELAY: "60000" };
 /**

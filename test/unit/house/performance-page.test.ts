@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { everyPart } from "#bench/every-part.ts";
-import { merge, rewritten } from "#bench/publish.ts";
+import { merge, rewritten, withGrowth } from "#bench/publish.ts";
 import { everysecWork, type Figure, type Report } from "#bench/table.ts";
 
 const DOCS = join(import.meta.dir, "../../../docs");
@@ -21,6 +21,9 @@ test("the page shows the published figures and none that was changed by hand", a
   const page = await readFile(join(DOCS, "performance.md"), "utf8");
   const published: Report = JSON.parse(await readFile("bench/results/performance.json", "utf8"));
   expect(rewritten(page, published)).toBe(page);
+  const scale = await readFile(join(DOCS, "scale.md"), "utf8");
+  const sizes = published.figures.find(({ growth }) => growth)?.growth ?? [];
+  expect(withGrowth(scale, sizes)).toBe(scale);
 });
 
 test("rows that were measured replace those of the same kind, and the others stay", () => {

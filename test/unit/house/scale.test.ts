@@ -1,7 +1,11 @@
 /** `docs/scale.md` is what its formulas make of the measured figures, and the formulas hold. */
 import { describe, expect, test } from "bun:test";
-import { CHECK_FACTOR, type ClusterCosts, COSTS_FILE } from "#bench/scale-costs.ts";
+import { PARTITIONS } from "#core/platform/redis/keys.ts";
+import { LIMITS } from "#processors/webhooks/deliver-limits.ts";
 import {
+  CHECK_FACTOR,
+  type ClusterCosts,
+  COSTS_FILE,
   companyLimit,
   DISK_PER_MEMORY,
   fillOf,
@@ -14,10 +18,8 @@ import {
   needsOf,
   planFor,
   WEBHOOKS_IN_FLIGHT,
-} from "#bench/scale-formulas.ts";
-import { inputsOf, PAGE, pageWith, planText } from "#bench/scale-plan.ts";
-import { PARTITIONS } from "#core/platform/redis/keys.ts";
-import { LIMITS } from "#processors/webhooks/deliver-limits.ts";
+} from "#tools/scale/formulas.ts";
+import { inputsOf, PAGE, pageWith, planText } from "#tools/scale/plan.ts";
 
 const page = await Bun.file(PAGE).text();
 const costs = (await Bun.file(COSTS_FILE).json()) as ClusterCosts;

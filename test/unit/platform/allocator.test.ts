@@ -1,6 +1,6 @@
 /** `cli/run.mjs` tells why Bun's allocator is set, and where: it is read before any code of ours. */
 import { expect, test } from "bun:test";
-import { ALLOCATOR_OF_ALL } from "#bench/product-roles.ts";
+import { ALLOCATOR_OF_ALL } from "#bench/harness.ts";
 
 const { scripts } = await Bun.file("package.json").json();
 

@@ -1,12 +1,47 @@
 /** The formulas of `docs/scale.md`: what a load takes, how many masters hold it in whole partitions, and where an installation ends. */
 import { PARTITIONS } from "#core/platform/redis/keys.ts";
-import type { ClusterCosts, MessageSize } from "./scale-costs.ts";
+
+/** What `bench/cluster-costs.ts` measures. */
+export const COSTS_FILE = "bench/results/scale.json";
+
+/** Events of a message. */
+export const MESSAGE_SIZES = [1, 20, 500] as const;
+export type MessageSize = (typeof MESSAGE_SIZES)[number];
+
+/**
+ * How far a second measurement may be from the first. CPU time does not contain the time of others, but caches and the two threads of a
+ * core are shared with them.
+ */
+export const CHECK_FACTOR = 2;
+
+/** Microseconds of CPU an event, as the page names them. */
+export const COST_NAMES = {
+  ingest: "ingest",
+  masterForIngest: "masters, for ingest",
+  replicaForIngest: "replicas, for ingest",
+  processors: "processors",
+  analytics: "analytics, the embedded ClickHouse in it",
+  masterForWork: "masters, for processors and analytics",
+  replicaForWork: "replicas, for processors and analytics",
+} as const;
+export type SizeCosts = Readonly<Record<keyof typeof COST_NAMES, number>>;
+
+/** Medians of the runs. A read is a `GET /v2/shipments/{id}`; a webhook comes beside its event. One line is measured once more. */
+export interface ClusterCosts {
+  readonly machine: string;
+  readonly shipments: number;
+  readonly runs: number;
+  readonly messages: Readonly<Record<MessageSize, SizeCosts>>;
+  readonly check: Readonly<{ messageSize: MessageSize; predicted: number; measured: number }>;
+  readonly read: Readonly<Record<"api" | "master", number>>;
+  readonly webhook: Readonly<Record<"processors" | "analytics" | "master" | "replica", number>>;
+}
 
 /** Of a master's core: scripts run on one, and the rest is for bursts, rewrites of the file, and a replica that catches up. */
 export const MASTER_CPU_SHARE = 0.5;
 /** Of a master's memory: a rewrite copies what changes meanwhile, and a slot may come from another master. */
 export const MASTER_MEMORY_SHARE = 0.7;
-/** The disk of a node holds so many times the rewritten append-only file (docs/operations.md, "The append-only file"), which is about as large as the memory. */
+/** Of the rewritten append-only file, which is about as large as the memory (docs/operations.md, "The append-only file"). */
 export const DISK_PER_MEMORY = 5;
 /** A read of a reference and a claim share what ingest costs Redis, in equal parts. */
 export const SHARE_OF_EVENTS = 0.5;
@@ -19,48 +54,46 @@ const DAY_SECONDS = 86_400;
 const MONTH_DAYS = 30.4;
 const GB = 1e9;
 
-export interface Inputs {
-  readonly messageBytes: number;
-  readonly fileBytes: number;
-  readonly logBytes: number;
-  readonly eventIdBytes: number;
-  readonly shipmentBytes: number;
-  readonly referenceBytes: number;
-  readonly archivedRowBytes: number;
-  readonly rowBytes: number;
-  /** Microseconds a shipment. */
-  readonly archivingCpu: number;
-  readonly masterForArchiving: number;
-  readonly coreShare: number;
-  readonly peakOverMean: number;
-  readonly eventsPerShipment: number;
-  readonly daysUnderWay: number;
-  readonly archiveAfterDays: number;
-  readonly referencesPerShipment: number;
-  readonly archiveMonths: number;
-  readonly eventIdDays: number;
-  readonly rawMonths: number;
-  readonly backlogMinutes: number;
-  readonly masterGb: number;
+/** The rows of the first tables of the page, which name their units. */
+export const ROW_NAMES = {
+  messageBytes: "message bytes",
+  fileBytes: "append-only bytes",
+  logBytes: "log memory",
+  eventIdBytes: "eventId memory",
+  shipmentBytes: "shipment memory",
+  referenceBytes: "reference memory",
+  archivedRowBytes: "archived row",
+  rowBytes: "ClickHouse row",
+  archivingCpu: "archiving CPU",
+  masterForArchiving: "Redis CPU for archiving",
+  coreShare: "share of a core used",
+  peakOverMean: "peak over mean",
+  eventsPerShipment: "events a shipment",
+  daysUnderWay: "days until a shipment has ended",
+  archiveAfterDays: "ARCHIVE_AFTER_DAYS",
+  referencesPerShipment: "references a shipment",
+  archiveMonths: "months of archived shipments",
+  eventIdDays: "days an eventId stays",
+  rawMonths: "months of raw events",
+  backlogMinutes: "minutes of backlog",
+  masterGb: "GB a master holds",
+  webhooksPerEvent: "webhooks an event",
+  readsPerEvent: "reads an event",
+  receiverSeconds: "seconds a receiver takes",
+  vcpuEur: "EUR a vCPU month",
+  gibEur: "EUR a GiB month",
+  tbEur: "EUR a TB month",
+} as const;
+
+export interface Inputs extends Readonly<Record<keyof typeof ROW_NAMES, number>> {
   readonly messageSize: MessageSize;
-  readonly webhooksPerEvent: number;
-  readonly readsPerEvent: number;
-  readonly receiverSeconds: number;
-  readonly vcpuEur: number;
-  readonly gibEur: number;
-  readonly tbEur: number;
   readonly costs: ClusterCosts;
 }
 
 export type Family = "e" | "t" | "k";
 
-/** What one partition takes of its master. */
-export interface Need {
-  readonly family: Family;
-  /** Cores. */
-  readonly cpu: number;
-  readonly bytes: number;
-}
+/** What one partition takes of its master: cores and memory. */
+export type Need = Readonly<Record<"cpu" | "bytes", number>>;
 
 /** Bytes of Redis, one copy, by what they hold. */
 export function memoryOf(input: Inputs, rate: number) {
@@ -76,18 +109,13 @@ export function memoryOf(input: Inputs, rate: number) {
 }
 
 /** Microseconds of masters an event: for ingest, and for everything behind it, reads, webhooks and archiving too. */
-export function masterCosts({ costs, ...input }: Inputs) {
-  const size = costs.messages[input.messageSize];
+function masterCosts({ costs, ...input }: Inputs) {
+  const { masterForIngest, masterForWork } = costs.messages[input.messageSize];
   // Archiving follows the mean: it waits while others are busy.
   const archiving = input.masterForArchiving / input.eventsPerShipment / input.peakOverMean;
-  return {
-    ingest: size.masterForIngest,
-    work:
-      size.masterForWork +
-      input.webhooksPerEvent * costs.webhook.master +
-      input.readsPerEvent * costs.read.master +
-      archiving,
-  };
+  const webhooks = input.webhooksPerEvent * costs.webhook.master;
+  const reads = input.readsPerEvent * costs.read.master;
+  return { ingest: masterForIngest, work: masterForWork + webhooks + reads + archiving };
 }
 
 /** What a partition of each family takes at a rate. */
@@ -95,15 +123,11 @@ export function needsOf(input: Inputs, rate: number): Record<Family, Need> {
   const memory = memoryOf(input, rate);
   const { ingest, work } = masterCosts(input);
   const cores = (us: number) => (rate * us) / 1e6 / PARTITIONS;
-  const need = (family: Family, cpu: number, bytes: number): Need => ({
-    family,
-    cpu,
-    bytes: bytes / PARTITIONS,
-  });
+  const eventBytes = memory.eventIds + memory.backlog;
   return {
-    e: need("e", cores(ingest * SHARE_OF_EVENTS), memory.eventIds + memory.backlog),
-    t: need("t", cores(ingest * (1 - SHARE_OF_EVENTS)), memory.references),
-    k: need("k", cores(work), memory.shipments),
+    e: { cpu: cores(ingest * SHARE_OF_EVENTS), bytes: eventBytes / PARTITIONS },
+    t: { cpu: cores(ingest * (1 - SHARE_OF_EVENTS)), bytes: memory.references / PARTITIONS },
+    k: { cpu: cores(work), bytes: memory.shipments / PARTITIONS },
   };
 }
 
@@ -113,7 +137,7 @@ const capacityOf = ({ masterGb }: Inputs) => ({
 });
 
 /** @returns how much of a master a partition takes, of what it may use: above 1 it fits into none */
-export function fillOf(input: Inputs, { cpu, bytes }: Pick<Need, "cpu" | "bytes">): number {
+export function fillOf(input: Inputs, { cpu, bytes }: Need): number {
   const capacity = capacityOf(input);
   return Math.max(cpu / capacity.cpu, bytes / capacity.bytes);
 }
@@ -142,10 +166,7 @@ export function mastersFor(input: Inputs, rate: number): number | null {
 }
 
 /** Events a second at which a partition fills its master: all needs grow with the rate. */
-export interface Limit {
-  readonly cpu: number;
-  readonly memory: number;
-}
+export type Limit = Readonly<Record<"cpu" | "memory", number>>;
 
 /** @param partitions 16 = an installation whose companies are alike; 1 = a company, which is in one partition */
 export function limitOf(input: Inputs, family: Family, partitions: number): Limit {
@@ -155,37 +176,21 @@ export function limitOf(input: Inputs, family: Family, partitions: number): Limi
   return { cpu: (capacity.cpu / cpu) * share, memory: (capacity.bytes / bytes) * share };
 }
 
-export const smaller = ({ cpu, memory }: Limit) => Math.min(cpu, memory);
-
 /** A company is in one `{k}` partition, alone on a master. */
-export const companyLimit = (input: Inputs) => smaller(limitOf(input, "k", 1));
+export const companyLimit = (input: Inputs) => Math.min(...Object.values(limitOf(input, "k", 1)));
 
 /** The first family that no longer fits, with a master for every partition. */
-export function installationLimit(input: Inputs): number {
-  const families: Family[] = ["e", "t", "k"];
-  return Math.min(...families.map((family) => smaller(limitOf(input, family, PARTITIONS))));
+export function installationLimits(input: Inputs): Limit {
+  const all = (["e", "t", "k"] as const).map((family) => limitOf(input, family, PARTITIONS));
+  const leastOf = (key: keyof Limit) => Math.min(...all.map((limit) => limit[key]));
+  return { cpu: leastOf("cpu"), memory: leastOf("memory") };
 }
 
-export interface Plan {
-  readonly rate: number;
-  readonly installations: number;
-  readonly ingest: number;
-  readonly processors: number;
-  readonly analytics: number;
-  readonly api: number;
-  readonly masters: number;
-  /** Open to receivers at once. */
-  readonly connections: number;
-  readonly cores: number;
-  /** Of all copies. */
-  readonly memoryBytes: number;
-  readonly diskBytes: number;
-  readonly rowBytes: number;
-  readonly archiveBytes: number;
-}
+export const installationLimit = (input: Inputs) =>
+  Math.min(...Object.values(installationLimits(input)));
 
 /** Several installations ("cells") share a rate that one does not hold. */
-export function planFor(input: Inputs, rate: number): Plan {
+export function planFor(input: Inputs, rate: number) {
   const most = installationLimit(input);
   const installations = rate <= most ? 1 : Math.ceil(rate / (most * CELL_SHARE));
   const each = rate / installations;
@@ -206,22 +211,23 @@ export function planFor(input: Inputs, rate: number): Plan {
   const perDay = (each / input.peakOverMean) * DAY_SECONDS;
   const ended = perDay / input.eventsPerShipment;
   const memory = 2 * Object.values(memoryOf(input, each)).reduce((sum, bytes) => sum + bytes, 0);
-  const all = (value: number) => value * installations;
-  const rows = perDay * MONTH_DAYS * input.rawMonths * input.rowBytes;
-  const archive = ended * MONTH_DAYS * input.archiveMonths * input.archivedRowBytes;
   return {
     rate,
     installations,
-    ingest: all(ingest),
-    processors: all(processors),
-    analytics: all(analytics),
-    api: all(api),
-    masters: all(masters),
-    connections: all(Math.ceil(inFlight)),
-    cores: all(ingest + processors + analytics + api + 2 * masters),
-    memoryBytes: all(memory),
-    diskBytes: all(memory * DISK_PER_MEMORY),
-    rowBytes: all(rows),
-    archiveBytes: all(archive),
+    ingest: ingest * installations,
+    processors: processors * installations,
+    analytics: analytics * installations,
+    api: api * installations,
+    masters: masters * installations,
+    /** Open to receivers at once. */
+    connections: Math.ceil(inFlight) * installations,
+    cores: (ingest + processors + analytics + api + 2 * masters) * installations,
+    /** Of all copies. */
+    memoryBytes: memory * installations,
+    diskBytes: memory * DISK_PER_MEMORY * installations,
+    rowBytes: perDay * MONTH_DAYS * input.rawMonths * input.rowBytes * installations,
+    archiveBytes: ended * MONTH_DAYS * input.archiveMonths * input.archivedRowBytes * installations,
   };
 }
+
+export type Plan = ReturnType<typeof planFor>;
