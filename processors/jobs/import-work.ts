@@ -17,12 +17,10 @@ import {
   readChunk,
   readJob,
 } from "#core/merchants/store/jobs/import-jobs.ts";
-import type { Taken } from "#core/merchants/store/jobs/work-queue.ts";
 import { background } from "#core/platform/process/background.ts";
 import type { Log } from "#core/platform/process/log.ts";
 import { turns } from "#core/platform/process/next-turn.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
-import { followOutage, type Outage, untilAvailable } from "#core/platform/redis/outage.ts";
 import {
   type ImportItem,
   readImportItem,
@@ -34,7 +32,7 @@ import {
   beginItems,
   type ItemOutcome,
 } from "#core/shipments/store/create-items.ts";
-import type { WorkVerdict } from "./worker.ts";
+import type { Holding, WorkerOptions } from "./worker.ts";
 
 export interface ImportDeps {
   readonly redis: Redis;
@@ -52,17 +50,14 @@ const TURN_MS = 500;
 
 const CHANNEL_GONE = "The channel is gone; items without a result were not created.";
 
-export function importWork(
-  deps: ImportDeps,
-): (taken: Taken, isStopping: () => boolean) => Promise<WorkVerdict> {
-  const { redis, log, live } = deps;
-  const outage = followOutage(log, "import steps");
-  return async ({ partition, id }, isStopping) => {
+export function importWork(deps: ImportDeps): WorkerOptions["work"] {
+  const { redis, live } = deps;
+  return async ({ partition, id }, holding) => {
     const job = await readJob(redis, partition, id, live.now());
     if (!job) return null;
     if (live.configuration().channels.has(job.channelId)) {
       const open = await openChunks(redis, partition, id);
-      const turn = { ...deps, outage, partition, job, isStopping };
+      const turn = { ...deps, partition, job, holding };
       const done = await workOff(turn, open.slice(0, CHUNKS_AT_ONCE));
       if (done < open.length) return live.now();
       await finish(deps, partition, job, null);
@@ -77,8 +72,7 @@ export function importWork(
 interface Turn extends ImportDeps {
   readonly partition: number;
   readonly job: ImportJob;
-  readonly outage: Outage;
-  readonly isStopping: () => boolean;
+  readonly holding: Holding;
 }
 
 /**
@@ -92,7 +86,7 @@ async function workOff(turn: Turn, chunks: readonly number[]): Promise<number> {
   let done = 0;
   try {
     for (const chunk of chunks) {
-      if (turn.isStopping() || (done > 0 && performance.now() > untilMs)) break;
+      if (turn.holding.isStopping() || (done > 0 && performance.now() > untilMs)) break;
       const made = await createChunk(turn, chunk);
       const before = recordings.at(-1);
       if (made) recordings.push(record(turn, chunk, made, before));
@@ -115,15 +109,10 @@ async function record(
   { registered, result }: MadeChunk,
   before: Promise<unknown> | undefined,
 ): Promise<void> {
-  const { redis, partition, job } = turn;
+  const { redis, partition, job, holding } = turn;
   await Promise.allSettled([before]);
   await registered;
-  await patiently(turn, () => finishChunk(redis, partition, job.jobId, chunk, result));
-}
-
-/** A chunk that is started again reports the shipments it had created as duplicates: what has begun waits for the store instead. */
-function patiently<T>({ redis, outage, isStopping }: Turn, step: () => Promise<T>): Promise<T> {
-  return untilAvailable(redis, outage, isStopping, step);
+  await holding.untilAvailable(() => finishChunk(redis, partition, job.jobId, chunk, result));
 }
 
 interface MadeItems {
@@ -151,7 +140,10 @@ async function createChunk(turn: Turn, chunk: number): Promise<MadeChunk | null>
   return { result: chunkResult(chunk, raw.items.map(trackingNumberOf), all), registered };
 }
 
-/** While others are at work a step ends with its registrations; otherwise they go on beside the next one. */
+/**
+ * While others are at work a step ends with its registrations; otherwise they go on beside the next one. A chunk that is started
+ * again reports the shipments it had created as duplicates: what has begun waits for the store instead.
+ */
 async function createInSteps(turn: Turn, items: readonly ShipmentInput[]): Promise<MadeItems> {
   const outcomes: ItemOutcome[] = [];
   const registrations: Promise<void>[] = [];
@@ -165,7 +157,7 @@ async function createInSteps(turn: Turn, items: readonly ShipmentInput[]): Promi
       else await begun.register();
     });
   while (outcomes.length < items.length) {
-    await (outcomes.length === 0 ? step() : patiently(turn, step));
+    await (outcomes.length === 0 ? step() : turn.holding.untilAvailable(step));
   }
   return { outcomes, registered: Promise.all(registrations).then(() => {}) };
 }

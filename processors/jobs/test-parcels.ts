@@ -19,6 +19,7 @@ import { seenBucket, seenLayout } from "#core/events/store/seen.ts";
 import { decodeLife, findTestParcels } from "#core/merchants/store/test-parcels.ts";
 import { startTickingThroughOutages } from "#core/platform/redis/outage.ts";
 import { Unavailable } from "#core/platform/redis/store-unavailable.ts";
+import { unlessShardUnavailable } from "#core/platform/redis/unavailable-shard.ts";
 import type { Running, Runtime } from "#core/runtime/runtime.ts";
 import {
   type DueEvent,
@@ -41,7 +42,9 @@ export function startTestParcels(deps: Deps): Pick<Running, "stop"> {
   const { redis, live, log } = deps;
   const finder = startTickingThroughOutages(log, "test parcels", FIND_EVERY_MS, async () => {
     const shadows = [...live.configuration().channels.values()].filter((one) => one.testOf);
-    for (const shadow of shadows) await findTestParcels(redis, shadow, live.now());
+    for (const shadow of shadows) {
+      await findTestParcels(redis, shadow, live.now()).catch(unlessShardUnavailable(redis));
+    }
   });
   const worker = startWorker({
     redis,

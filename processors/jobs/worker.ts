@@ -4,8 +4,9 @@
  *
  * | what happens                | what follows                                                                          |
  * |-----------------------------|---------------------------------------------------------------------------------------|
- * | the store is unavailable    | nothing is taken; what is in hand is recorded when it is back, and only after a pause  |
- * |                             | of all workers is work handed out again, since leases may have ended meanwhile         |
+ * | a partition is unavailable  | nothing of it is taken; what is in hand is recorded when it is back, and only after a  |
+ * |                             | rest of all workers is its work handed out again, since leases may have ended meanwhile |
+ * | work waits for a store      | it gives its place to other work, up to `WAITING_MOST` pieces                          |
  * | an error of ours            | the work is tried again after 2, 4, 8 s and so on, an hour at most later, for ever     |
  */
 
@@ -21,23 +22,32 @@ import { internalErrors } from "#core/platform/process/metrics.ts";
 import { untilTickMs } from "#core/platform/process/tick.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import { companyTag, PARTITIONS, type WorkName, workKeys } from "#core/platform/redis/keys.ts";
-import { followOutage } from "#core/platform/redis/outage.ts";
-import { probeWrites } from "#core/platform/redis/probe.ts";
+import { followOutage, followPartitions, PROBE_EVERY_MS } from "#core/platform/redis/outage.ts";
 import { describeFailure, isStoreUnavailable } from "#core/platform/redis/store-unavailable.ts";
 import { openWaker } from "#core/platform/redis/wake.ts";
 
 /** When the work is due again, service clock, milliseconds; null = it is done. */
 export type WorkVerdict = number | null;
 
+/** What a piece of work may ask of its worker. */
+export interface Holding {
+  readonly isStopping: () => boolean;
+  /**
+   * Repeats a step while a store is unavailable, until the worker stops at most; other work takes the place of this meanwhile.
+   * @throws any error that has another reason
+   */
+  readonly untilAvailable: <T>(step: () => Promise<T>) => Promise<T>;
+}
+
 export interface WorkerOptions {
   readonly redis: Redis;
   readonly log: Log;
   readonly live: Live;
   readonly queue: WorkName;
-  /** Pieces of work in hand at once. */
+  /** Pieces of work in hand at once that do not wait for a store. */
   readonly atOnce: number;
   /** Doing the same work twice must change nothing. */
-  readonly work: (taken: Taken, isStopping: () => boolean) => Promise<WorkVerdict>;
+  readonly work: (taken: Taken, holding: Holding) => Promise<WorkVerdict>;
 }
 
 export interface Worker {
@@ -46,85 +56,144 @@ export interface Worker {
 }
 
 const LEASE_MS = 6_000;
-const RENEW_EVERY_MS = 2_000;
+const TIMES = { leaseMs: LEASE_MS, renewEveryMs: 2_000, recoveryMs: 3_000 } as const;
+/** Pieces of work of a queue in one process that wait for a store; at the limit nothing more is taken. */
+export const WAITING_MOST = 100;
 /** New work is announced; work that becomes due again is found within this time. */
 const IDLE_WAIT_MS = 2_000;
-/** During an outage, interval between checks whether the store accepts writes again. */
-const PROBE_EVERY_MS = 250;
-/**
- * Pause after an outage: longer than the client takes to reconnect, 2.2 s, and than an outcome waits for its next attempt.
- */
-const RECOVERY_MS = 3_000;
-/** An outage so short that a lease renewed before it has not expired when all workers have reconnected. */
-const BRIDGED_MS = LEASE_MS - RENEW_EVERY_MS - RECOVERY_MS;
 /** Wait after a failure because of an unavailable store or an internal error; doubled each time. */
 const FAULT_RETRY_MS = 2_000;
 const LONGEST_FAULT_RETRY_MS = 3_600_000;
 /** Pieces of work whose failures are counted; beyond that, one waits as if it had failed for the first time. */
 const FAULTY_KNOWN = 1_000;
 
-const leaseKeys = (name: WorkName) =>
-  Array.from({ length: PARTITIONS }, (_, n) => workKeys(companyTag(n), name).leases);
-
-/** One of each partition. */
-const LEASE_KEYS: Readonly<Record<WorkName, readonly string[]>> = {
-  imports: leaseKeys("imports"),
-  "import-callbacks": leaseKeys("import-callbacks"),
-  messages: leaseKeys("messages"),
-  "test-parcels": leaseKeys("test-parcels"),
-};
+const ALL_PARTITIONS = Array.from({ length: PARTITIONS }, (_, n) => n);
 
 export function startWorker(options: WorkerOptions): Worker {
-  const { redis, log, live, queue, atOnce, work } = options;
+  const { redis, log, live, queue, atOnce } = options;
   const inHand = new Set<Promise<void>>();
   let stopping = false;
   const waker = openWaker(redis, queue);
-  const outage = followOutage(log, queue);
-  const faults = faultWaits();
+  const leasesOf = (partition: number) => workKeys(companyTag(partition), queue).leases;
+  const outages = followPartitions(redis, log, queue, leasesOf, TIMES);
+  const waiting = followWaiting(options, () => stopping, waker.wake);
+  const perform = performer(options, waiting.hold, outages.failed);
 
-  async function loop(): Promise<void> {
-    while (!stopping) {
-      const begunAtMs = performance.now();
-      try {
-        if (outage.isOn()) await recover();
-        await live.refresh();
-        waker.reset();
-        const taken = await takeWork(redis, queue, atOnce - inHand.size, LEASE_MS, live.now());
-        for (const one of taken) begin(one);
-        if (inHand.size >= atOnce) await Promise.race(inHand);
-        else if (taken.length === 0)
-          await Promise.race([waker.wait(untilTickMs(IDLE_WAIT_MS)), ...inHand]);
-      } catch (error) {
-        outage.failed(error, begunAtMs);
-      }
+  /** @returns how many pieces were taken */
+  async function take(): Promise<number> {
+    const begunAtMs = performance.now();
+    try {
+      await outages.probe();
+      const partitions = ALL_PARTITIONS.filter(outages.mayLease);
+      const wanted = Math.min(room(), WAITING_MOST - waiting.count());
+      if (partitions.length === 0 || wanted <= 0) return 0;
+      await live.refresh();
+      const terms = { wanted, leaseMs: LEASE_MS, nowMs: live.now(), partitions };
+      const { taken, failures } = await takeWork(redis, queue, terms);
+      for (const [partition, error] of failures) outages.failed([partition], error, begunAtMs);
+      for (const one of taken) begin(one);
+      return taken.length;
+    } catch (error) {
+      outages.failed(ALL_PARTITIONS, error, begunAtMs);
+      return 0;
     }
-    await Promise.all(inHand);
   }
 
-  /** Resolves when the store accepts writes again and leases may be granted. */
-  async function recover(): Promise<void> {
-    while (!stopping) {
-      await Bun.sleep(PROBE_EVERY_MS);
-      try {
-        await probeWrites(redis, LEASE_KEYS[queue]);
-        break;
-      } catch (error) {
-        outage.failed(error);
-      }
-    }
-    if (!stopping && outage.succeeded() > BRIDGED_MS) await Bun.sleep(RECOVERY_MS);
-  }
+  const room = () => atOnce - (inHand.size - waiting.count());
 
   function begin(taken: Taken): void {
     const doing = perform(taken).finally(() => inHand.delete(doing));
     inHand.add(doing);
   }
 
-  async function perform(taken: Taken): Promise<void> {
+  async function loop(): Promise<void> {
+    while (!stopping) {
+      waker.reset();
+      const taken = await take();
+      if (taken > 0 && room() > 0) continue;
+      const idleMs = outages.isAnyOut() ? PROBE_EVERY_MS : untilTickMs(IDLE_WAIT_MS);
+      await Promise.race([waker.wait(idleMs), ...inHand]);
+    }
+    await Promise.all(inHand);
+  }
+
+  const running = loop();
+  return {
+    async stop() {
+      stopping = true;
+      waker.wake();
+      await running;
+      waker.close();
+    },
+  };
+}
+
+/** Follows the pieces of work that wait for a store. */
+function followWaiting(
+  { redis, log, queue }: WorkerOptions,
+  isStopping: () => boolean,
+  onWaiting: () => void,
+) {
+  const outage = followOutage(log, `${queue} in hand`);
+  let waiting = 0;
+
+  async function untilAvailable<T>(step: () => Promise<T>): Promise<T> {
+    let waits = false;
+    try {
+      for (;;) {
+        try {
+          return await step();
+        } catch (error) {
+          if (isStopping() || !isStoreUnavailable(error, redis)) throw error;
+          outage.failed(error);
+        }
+        if (!waits) {
+          waits = true;
+          waiting += 1;
+          onWaiting();
+        }
+        await Bun.sleep(PROBE_EVERY_MS);
+      }
+    } finally {
+      if (waits) waiting -= 1;
+      if (waits && waiting === 0) outage.succeeded();
+    }
+  }
+
+  return { count: () => waiting, hold: { isStopping, untilAvailable } as Holding };
+}
+
+type Failed = (partitions: readonly number[], error: unknown, begunAtMs: number) => void;
+
+/** @returns does a piece of work and records its verdict; it never rejects */
+function performer(
+  { redis, log, live, queue, work }: WorkerOptions,
+  holding: Holding,
+  failed: Failed,
+): (taken: Taken) => Promise<void> {
+  const faults = faultWaits();
+
+  async function verdictOf(taken: Taken): Promise<WorkVerdict> {
+    const name = `${taken.partition} ${taken.id}`;
+    try {
+      const verdict = await work(taken, holding);
+      faults.forget(name);
+      return verdict;
+    } catch (error) {
+      if (isStoreUnavailable(error, redis)) return live.now() + FAULT_RETRY_MS;
+      internalErrors.inc({ part: queue });
+      log.error({ queue, work: taken.id, err: error }, "work failed; retrying");
+      return live.now() + faults.nextMs(name);
+    }
+  }
+
+  return async (taken) => {
     const renewal = setInterval(() => {
       const begunAtMs = performance.now();
-      renewWork(redis, queue, taken, LEASE_MS).catch((error) => outage.failed(error, begunAtMs));
-    }, RENEW_EVERY_MS);
+      renewWork(redis, queue, taken, LEASE_MS).catch((error) =>
+        failed([taken.partition], error, begunAtMs),
+      );
+    }, TIMES.renewEveryMs);
     try {
       await settleWork(redis, queue, taken, await verdictOf(taken));
     } catch (error) {
@@ -136,30 +205,6 @@ export function startWorker(options: WorkerOptions): Worker {
     } finally {
       clearInterval(renewal);
     }
-  }
-
-  async function verdictOf(taken: Taken): Promise<WorkVerdict> {
-    const name = `${taken.partition} ${taken.id}`;
-    try {
-      const verdict = await work(taken, () => stopping);
-      faults.forget(name);
-      return verdict;
-    } catch (error) {
-      if (isStoreUnavailable(error, redis)) return live.now() + FAULT_RETRY_MS;
-      internalErrors.inc({ part: queue });
-      log.error({ queue, work: taken.id, err: error }, "work failed; retrying");
-      return live.now() + faults.nextMs(name);
-    }
-  }
-
-  const running = loop();
-  return {
-    async stop() {
-      stopping = true;
-      waker.wake();
-      await running;
-      waker.close();
-    },
   };
 }
 

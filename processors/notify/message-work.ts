@@ -25,7 +25,6 @@ import type { Log } from "#core/platform/process/log.ts";
 import { type Mailer, RecipientRefused } from "#core/platform/process/mail.ts";
 import { recipientMessages } from "#core/platform/process/metrics.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
-import { followOutage, untilAvailable } from "#core/platform/redis/outage.ts";
 import { readHotShipments } from "#core/shipments/store/shipments.ts";
 import type { WorkerOptions } from "#processors/jobs/worker.ts";
 import { type SmsGateway, SmsRefused } from "./sms-gateway.ts";
@@ -49,8 +48,7 @@ const ERROR_LENGTH = 200;
 
 export function messageWork(deps: MessageDeps): WorkerOptions["work"] {
   const { redis, log, live } = deps;
-  const outage = followOutage(log, "message outcomes");
-  return async ({ partition, id }, isStopping) => {
+  return async ({ partition, id }, holding) => {
     const found = await readMessage(redis, partition, id);
     if (!found) return null;
     const { message, tries } = found;
@@ -69,7 +67,7 @@ export function messageWork(deps: MessageDeps): WorkerOptions["work"] {
       recipient: to,
       error: error?.message.slice(0, ERROR_LENGTH) ?? null,
     };
-    await untilAvailable(redis, outage, isStopping, () => record(deps, message, notification));
+    await holding.untilAvailable(() => record(deps, message, notification));
     recipientMessages.inc({ type, result: error === null ? "OK" : "KO" });
     return null;
   };

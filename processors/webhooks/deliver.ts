@@ -8,7 +8,8 @@
  */
 import type { Log } from "#core/platform/process/log.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
-import { PARTITIONS } from "#core/platform/redis/keys.ts";
+import { PARTITIONS, webhookKeys } from "#core/platform/redis/keys.ts";
+import { followPartitions, type PartitionOutages } from "#core/platform/redis/outage.ts";
 import { openWaker, type Waker } from "#core/platform/redis/wake.ts";
 import {
   type Leased,
@@ -22,7 +23,6 @@ import { type DeliverLimits, LIMITS } from "./deliver-limits.ts";
 import { endpointTerms } from "./endpoint-terms.ts";
 import { createFinishQueue, type FinishQueue } from "./finish-queue.ts";
 import { type LatencyWatch, watchLatency } from "./latency-watch.ts";
-import { followPartitions, type PartitionOutages } from "./partition-outages.ts";
 import {
   answered,
   capacityOfCompany,
@@ -77,16 +77,14 @@ interface Sender extends Omit<DeliverDeps, "limits"> {
 export function startDeliverer(deps: DeliverDeps): Deliverer {
   const { redis, live, log } = deps;
   const limits = { ...LIMITS, ...deps.limits };
+  const renewEveryMs = limits.leaseMs / RENEWALS_PER_LEASE;
+  const leasesOf = (partition: number) => webhookKeys(partition).leases;
   const schedule = newSchedule(limits);
   const sender: Sender = {
     ...deps,
     limits,
     schedule,
-    outages: followPartitions(redis, log, {
-      // The rest of a lease when its renewal is due, less the time in which all processes reconnect.
-      bridgedMs: limits.leaseMs - limits.leaseMs / RENEWALS_PER_LEASE - limits.recoveryMs,
-      recoveryMs: limits.recoveryMs,
-    }),
+    outages: followPartitions(redis, log, "webhooks", leasesOf, { ...limits, renewEveryMs }),
     results: createFinishQueue(redis, live, log),
     latency: watchLatency(),
     waker: openWaker(redis, "webhooks", () => {
@@ -96,7 +94,7 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
     later: undefined,
     onEmpty() {},
   };
-  const renewal = setInterval(renew, limits.leaseMs / RENEWALS_PER_LEASE, sender);
+  const renewal = setInterval(renew, renewEveryMs, sender);
   const running = loop(sender);
   return {
     async stop() {

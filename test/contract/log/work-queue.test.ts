@@ -12,8 +12,9 @@ import {
   takeWork,
 } from "#core/merchants/store/jobs/work-queue.ts";
 import { companyKeys, companyPartition, companyTag, workKeys } from "#core/platform/redis/keys.ts";
+import { Unavailable } from "#core/platform/redis/store-unavailable.ts";
 import { importWork } from "#processors/jobs/import-work.ts";
-import { startWorker } from "#processors/jobs/worker.ts";
+import { startWorker, WAITING_MOST } from "#processors/jobs/worker.ts";
 import { shipmentItem } from "#test/support/clients/merchant.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
@@ -51,7 +52,9 @@ async function accept(channelCode: string, items = 1): Promise<string> {
   return jobId;
 }
 
-const take = (wanted: number) => takeWork(runtime.redis, "imports", wanted, LEASE_MS, now);
+async function take(wanted: number, leaseMs = LEASE_MS): Promise<readonly Taken[]> {
+  return (await takeWork(runtime.redis, "imports", { wanted, leaseMs, nowMs: now })).taken;
+}
 const codeOf = ({ id }: Taken) => channels.get(id);
 const settle = (taken: Taken, againMs: number | null) =>
   settleWork(runtime.redis, "imports", taken, againMs);
@@ -135,8 +138,7 @@ describe("channels take turns", () => {
 });
 
 describe("a lease", () => {
-  const takeFor = (leaseMs: number, wanted = 1) =>
-    takeWork(runtime.redis, "imports", wanted, leaseMs, now);
+  const takeFor = (leaseMs: number, wanted = 1) => take(wanted, leaseMs);
   const ended = () => Bun.sleep(20);
 
   test("that has not ended keeps its work, and so does one that was renewed", async () => {
@@ -244,8 +246,8 @@ test("a merchant's import ends before the twenty that another one has started", 
     live,
     queue: "imports",
     atOnce: 2,
-    async work(taken, isStopping) {
-      const verdict = await work(taken, isStopping);
+    async work(taken, holding) {
+      const verdict = await work(taken, holding);
       if (verdict === null) ended.push(taken.id);
       return verdict;
     },
@@ -254,3 +256,44 @@ test("a merchant's import ends before the twenty that another one has started", 
   await worker.stop();
   expect(ended.indexOf(one)).toBeLessThan(3);
 }, 300_000);
+
+test(`work that waits for a store holds up no other until ${WAITING_MOST} pieces wait, and goes on where it was`, async () => {
+  const { redis, log, live } = runtime;
+  const begun: string[] = [];
+  const done: string[] = [];
+  let isAvailable = false;
+  const add = (names: readonly string[]) =>
+    redis.zAdd(
+      keysOf("acme-it").waiting,
+      names.map((value) => ({ score: now, value })),
+    );
+  const worker = startWorker({
+    redis,
+    log,
+    live,
+    queue: "imports",
+    atOnce: 2,
+    async work({ id }, holding) {
+      begun.push(id);
+      await holding.untilAvailable(async () => {
+        if (id !== "other" && !isAvailable) throw new Unavailable("it is down");
+      });
+      done.push(id);
+      return null;
+    },
+  });
+  const names = Array.from({ length: WAITING_MOST + 1 }, (_, n) => `waits-${n}`);
+  await add(names.slice(0, WAITING_MOST - 1));
+  await eventually(() => begun.length === WAITING_MOST - 1, "one fewer than may wait");
+  await add(["other"]);
+  await eventually(() => done.includes("other"), "other work is done");
+  await add(names.slice(WAITING_MOST - 1, WAITING_MOST));
+  await eventually(() => begun.length === WAITING_MOST + 1, "as many wait as may");
+  await add([...names.slice(WAITING_MOST), "last"]);
+  const { waiting } = keysOf("acme-it");
+  await eventually(async () => (await redis.zCard(waiting)) === 2, "nothing more is taken");
+  isAvailable = true;
+  await eventually(() => done.length === WAITING_MOST + 3, "all are done", 30_000);
+  await worker.stop();
+  expect(begun.toSorted()).toEqual([...names, "other", "last"].toSorted());
+}, 60_000);

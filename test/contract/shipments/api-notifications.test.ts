@@ -364,7 +364,8 @@ describe("delivery", () => {
     await send(id, { event: "review" });
     const { redis, live } = api.runtime;
     // Taken by nobody who lives: the lease ends by the clock of Redis.
-    expect(await takeWork(redis, "messages", 10, 50, live.now())).toHaveLength(1);
+    const terms = { wanted: 10, leaseMs: 50, nowMs: live.now() };
+    expect((await takeWork(redis, "messages", terms)).taken).toHaveLength(1);
     notify = await startNotify(withMail());
     await mail();
     await eventually(async () => (await notifications(id)).length === 1, "the outcome is reported");

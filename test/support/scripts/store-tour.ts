@@ -376,8 +376,8 @@ async function queueTour(runtime: TestRuntime, shipmentId: number): Promise<void
     if ((await acceptJob(redis, job, nowMs)) === null) throw new Error("not accepted");
   }
   // The first lease has ended when the others are taken.
-  await takeWork(redis, "imports", 1, 0, nowMs);
-  const taken = await takeWork(redis, "imports", 3, 60_000, nowMs);
+  await takeWork(redis, "imports", { wanted: 1, leaseMs: 0, nowMs });
+  const { taken } = await takeWork(redis, "imports", { wanted: 3, leaseMs: 60_000, nowMs });
   for (const [at, one] of taken.entries()) {
     await renewWork(redis, "imports", one, 60_000);
     await finishChunk(redis, partition, one.id, 0, { successes: [], errors: [] });
@@ -386,7 +386,8 @@ async function queueTour(runtime: TestRuntime, shipmentId: number): Promise<void
     await noteCallback(redis, partition, { jobId: one.id, channelId }, PENDING_CALLBACK);
     await settleWork(redis, "imports", one, at === 0 ? nowMs : null);
   }
-  for (const one of await takeWork(redis, "imports", 1, 60_000, nowMs)) {
+  const last = await takeWork(redis, "imports", { wanted: 1, leaseMs: 60_000, nowMs });
+  for (const one of last.taken) {
     await settleWork(redis, "imports", one, null);
   }
   const begun = await beginRequest(redis, { companyId, channelId }, "key", "print", nowMs);

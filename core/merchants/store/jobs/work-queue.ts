@@ -2,6 +2,7 @@
  * Queues of work in the company's partition, handed out under leases: what a killed process had in hand is handed out again.
  * A piece of work is only an id here; what it means, and what makes doing it twice harmless, is its own noun's.
  */
+import { chunks } from "#core/platform/process/chunks.ts";
 import { type Redis, run, script } from "#core/platform/redis/client.ts";
 import { companyTag, PARTITIONS, type WorkName, workKeys } from "#core/platform/redis/keys.ts";
 import settleSource from "./settle-work.lua" with { type: "text" };
@@ -16,40 +17,67 @@ export interface Taken {
   readonly lease: string;
 }
 
-const partitions = Array.from({ length: PARTITIONS }, (_, n) => n);
+const ALL = Array.from({ length: PARTITIONS }, (_, n) => n);
 let turn = 0;
 
-/** At most `wanted` pieces, from the partitions in turn. */
+export interface TakeTerms {
+  readonly wanted: number;
+  readonly leaseMs: number;
+  readonly nowMs: number;
+  /** Partitions to take from; all if absent. */
+  readonly partitions?: readonly number[];
+}
+
+export interface Handout {
+  readonly taken: readonly Taken[];
+  /** Partitions that could not be reached, and why; they keep nothing from the others. */
+  readonly failures: ReadonlyMap<number, unknown>;
+}
+
+/** At most `wanted` pieces, from the partitions in turn. If the answer of one is lost, its pieces come back when their leases end. */
 export async function takeWork(
   redis: Redis,
   name: WorkName,
-  wanted: number,
-  leaseMs: number,
-  nowMs: number,
-): Promise<Taken[]> {
-  const filled = await Promise.all(
-    partitions.map((n) => {
+  { wanted, leaseMs, nowMs, partitions = ALL }: TakeTerms,
+): Promise<Handout> {
+  const failures = new Map<number, unknown>();
+  const filled = new Set<number>();
+  await Promise.all(
+    partitions.map(async (n) => {
       const { waiting, leases } = workKeys(companyTag(n), name);
-      return redis.exists([waiting, leases]);
+      try {
+        if (await redis.exists([waiting, leases])) filled.add(n);
+      } catch (error) {
+        failures.set(n, error);
+      }
     }),
   );
   turn += 1;
-  const inTurn = partitions.map((n) => (n + turn) % PARTITIONS).filter((n) => filled[n]);
   const taken: Taken[] = [];
-  for (const partition of inTurn) {
+  for (const partition of ALL.map((n) => (n + turn) % PARTITIONS)) {
     if (taken.length >= wanted) break;
-    const { waiting, leases, holders, counter, owners, turns } = workKeys(
-      companyTag(partition),
-      name,
-    );
-    const args = [nowMs, leaseMs, wanted - taken.length].map(String);
-    const keys = [waiting, leases, holders, counter, owners, turns];
-    const reply = await run<string[]>(redis, takeScript, keys, args);
-    for (let at = 0; at < reply.length; at += 2) {
-      taken.push({ partition, id: reply[at] ?? "", lease: reply[at + 1] ?? "" });
+    if (!filled.has(partition)) continue;
+    try {
+      const args = [nowMs, leaseMs, wanted - taken.length].map(String);
+      taken.push(...(await takeFrom(redis, name, partition, args)));
+    } catch (error) {
+      failures.set(partition, error);
     }
   }
-  return taken;
+  return { taken, failures };
+}
+
+async function takeFrom(
+  redis: Redis,
+  name: WorkName,
+  partition: number,
+  args: string[],
+): Promise<Taken[]> {
+  const keys = workKeys(companyTag(partition), name);
+  const { waiting, leases, holders, counter, owners, turns } = keys;
+  const all = [waiting, leases, holders, counter, owners, turns];
+  const reply = await run<string[]>(redis, takeScript, all, args);
+  return chunks(reply, 2).map(([id = "", lease = ""]) => ({ partition, id, lease }));
 }
 
 /** @returns false when the lease has ended and the work is another's */
