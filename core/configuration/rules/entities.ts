@@ -9,11 +9,14 @@ import type {
 } from "#core/setup/rules/setup.ts";
 import type { CatalogueEntry } from "#core/statuses/rules/map-status.ts";
 import type { Status } from "#core/statuses/rules/status.ts";
-import { DEFAULT_MAX_CONCURRENCY } from "#core/webhooks/rules/concurrency.ts";
-import type { Trigger } from "#core/webhooks/rules/trigger.ts";
 import type { WebhookTarget } from "#core/webhooks/rules/webhook-request.ts";
 import { type Entity, entity, type ValuesOf } from "./entity.ts";
-import { CHANNEL_SETTINGS, COMPANY_SETTINGS, COURIER_SETTINGS } from "./settings.ts";
+import {
+  CHANNEL_SETTINGS,
+  COMPANY_SETTINGS,
+  COURIER_SETTINGS,
+  ENDPOINT_SETTINGS,
+} from "./settings.ts";
 
 const text = Type.String();
 const number = Type.Number();
@@ -102,39 +105,27 @@ const channel = entity(CHANNEL_SETTINGS, {
   testOf: optional(number),
 });
 
-const endpoint = entity(
-  {},
-  {
-    id: text,
-    channelId: number,
-    code: text,
-    url: text,
-    trigger: Type.Unsafe<Trigger>(text),
-    statuses: list<Status>(),
-    include: list<"consignee">(),
-    alertEmail: text,
-    active: flag,
-    /** Null while it is active, and where an earlier version has disabled it. */
-    disabled: optionalRecord<Disabled>(),
-    /** Sealed. */
-    secret: text,
-    /** The secret before the last rotation, which signs until `previousUntilMs`. */
-    previousSecret: optional(text),
-    previousUntilMs: number,
-    /** Sends the headers of the Standard Webhooks specification too. */
-    standardWebhooks: flag,
-    /** Requests under way at once, at most. */
-    maxConcurrency: Type.Number({ default: DEFAULT_MAX_CONCURRENCY }),
-    /** Requests begun in any second, at most; null = no limit. */
-    maxPerSecond: optional(number),
-    createdAtMs: number,
-    fileEntry,
-    /** Hash of the secret that the setup file's entry gave; empty when it gave none. */
-    fileSecretHash: text,
-    /** Where its requests went before, oldest first. */
-    earlierTargets: list<WebhookTarget>(),
-  },
-);
+const endpoint = entity(ENDPOINT_SETTINGS, {
+  id: text,
+  channelId: number,
+  code: text,
+  url: text,
+  alertEmail: text,
+  active: flag,
+  /** Null while it is active, and where an earlier version has disabled it. */
+  disabled: optionalRecord<Disabled>(),
+  /** Sealed. */
+  secret: text,
+  /** The secret before the last rotation, which signs until `previousUntilMs`. */
+  previousSecret: optional(text),
+  previousUntilMs: number,
+  createdAtMs: number,
+  fileEntry,
+  /** Hash of the secret that the setup file's entry gave; empty when it gave none. */
+  fileSecretHash: text,
+  /** Where its requests went before, oldest first. */
+  earlierTargets: list<WebhookTarget>(),
+});
 
 const account = entity(
   {},

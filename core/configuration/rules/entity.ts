@@ -76,6 +76,11 @@ type OptionalInFile<S extends Fields> = {
   [N in keyof S]: TOptional<TUnsafe<NonNullable<Static<S[N]>>>>;
 };
 
+/** The settings as members that may be absent. */
+export function optionalMembers<S extends Fields>(settings: S): Optional<S> {
+  return mapped(settings, (schema) => Type.Optional(schema)) as Optional<S>;
+}
+
 /** The settings as members of a setup file's entry, which leaves out what is null. */
 export function fileMembers<S extends Fields>(settings: S): OptionalInFile<S> {
   return mapped(settings, (schema) => Type.Optional(withoutNull(schema))) as OptionalInFile<S>;
@@ -91,12 +96,16 @@ function withoutNull(schema: TSchema): TSchema {
 
 /** The body that changes settings: what is absent stays as it is. */
 export function patchOf<S extends Fields>(settings: S): TObject<Optional<S>> {
-  const members = mapped(settings, ({ default: _, ...schema }) => Type.Optional(schema as TSchema));
-  return Type.Object(members as Optional<S>, {
+  return Type.Object(patchMembers(settings), {
     additionalProperties: false,
     minProperties: 1,
     description: "absent = as it is",
   });
+}
+
+export function patchMembers<S extends Fields>(settings: S): Optional<S> {
+  const members = mapped(settings, ({ default: _, ...schema }) => Type.Optional(schema as TSchema));
+  return members as Optional<S>;
 }
 
 type Shown<S extends Fields> = { [N in keyof S]: TUnsafe<Static<S[N]>> };

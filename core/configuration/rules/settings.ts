@@ -1,8 +1,15 @@
-/** The settings of couriers, companies and channels that are one value each (`entity.ts`), in the order in which forms show them. */
+/** The settings of couriers, companies, channels and endpoints that are one value each (`entity.ts`), in the order in which forms show them. */
 import { Type } from "@sinclair/typebox";
 import { DATE_SUPPORTS } from "#core/merchants/rules/stock-release.ts";
 import { nameText } from "#core/platform/schema/name-text.ts";
 import { LANGUAGES } from "#core/shipments/rules/shipment.ts";
+import { StatusSchema } from "#core/statuses/rules/status.ts";
+import {
+  DEFAULT_MAX_CONCURRENCY,
+  MAX_CONCURRENCY_LIMIT,
+  MAX_PER_SECOND_LIMIT,
+} from "#core/webhooks/rules/concurrency.ts";
+import { type Trigger, TriggerSchema } from "#core/webhooks/rules/trigger.ts";
 import { formOf } from "./entity.ts";
 
 /** Less than what is read of a receiver's answer. */
@@ -77,6 +84,30 @@ export const COURIER_SETTINGS = {
     maxLength: 2_048,
     description: "http or https address of the gateway for stock releases; empty = none",
   }),
+};
+
+/** What an endpoint may be given beside its URL and its alert address. */
+export const ENDPOINT_SETTINGS = {
+  trigger: Type.Unsafe<Trigger>({ ...TriggerSchema, default: "status_change" }),
+  statuses: Type.Array(StatusSchema, { maxItems: 100, description: "empty = all" }),
+  include: Type.Array(Type.Literal("consignee"), { maxItems: 10, description: "default none" }),
+  standardWebhooks: Type.Boolean({
+    default: false,
+    description: "send the headers of the Standard Webhooks specification too",
+  }),
+  maxConcurrency: Type.Integer({
+    minimum: 1,
+    maximum: MAX_CONCURRENCY_LIMIT,
+    default: DEFAULT_MAX_CONCURRENCY,
+    description: `requests under way at once, at most; default ${DEFAULT_MAX_CONCURRENCY}. The level finds itself below that: it grows while answers are good and quick, and falls on 429, 503, timeouts and answers that take longer`,
+  }),
+  maxPerSecond: Type.Union(
+    [Type.Number({ exclusiveMinimum: 0, maximum: MAX_PER_SECOND_LIMIT }), Type.Null()],
+    {
+      default: null,
+      description: "requests begun in any second, at most; null, the default, for no such limit",
+    },
+  ),
 };
 
 /** Called by the bundler: the panel's application gets the result, and no schema. */

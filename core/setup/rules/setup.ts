@@ -1,11 +1,12 @@
 /** The setup file: couriers, registries, companies and their channels. One schema validates, types and documents it. */
 
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
-import { fileMembers } from "#core/configuration/rules/entity.ts";
+import { fileMembers, optionalMembers } from "#core/configuration/rules/entity.ts";
 import {
   CHANNEL_SETTINGS,
   COMPANY_SETTINGS,
   COURIER_SETTINGS,
+  ENDPOINT_SETTINGS,
 } from "#core/configuration/rules/settings.ts";
 import { DeliveredTo } from "#core/events/rules/event.ts";
 import { referenceText } from "#core/events/rules/reference.ts";
@@ -23,12 +24,6 @@ import {
 } from "#core/platform/schema/text-forms.ts";
 import { LANGUAGES } from "#core/shipments/rules/shipment.ts";
 import { StatusSchema } from "#core/statuses/rules/status.ts";
-import {
-  DEFAULT_MAX_CONCURRENCY,
-  MAX_CONCURRENCY_LIMIT,
-  MAX_PER_SECOND_LIMIT,
-} from "#core/webhooks/rules/concurrency.ts";
-import { TriggerSchema } from "#core/webhooks/rules/trigger.ts";
 import { faultOfWebhookUrl, WEBHOOK_V1_PROTOCOLS } from "#core/webhooks/rules/webhook-url.ts";
 
 /** Document 3, "Limits"; disabled ones count. */
@@ -159,17 +154,6 @@ export const SetupStatusDetail = Type.Object(
 
 export const AlertEmail = emailAddress;
 
-export const MaxConcurrency = Type.Integer({
-  minimum: 1,
-  maximum: MAX_CONCURRENCY_LIMIT,
-  description: `requests under way at once, at most; default ${DEFAULT_MAX_CONCURRENCY}. The concurrency adapts below that: it grows while answers are good and quick, and falls on 429, 503, timeouts and answers that take longer`,
-});
-
-export const MaxPerSecond = Type.Union(
-  [Type.Number({ exclusiveMinimum: 0, maximum: MAX_PER_SECOND_LIMIT }), Type.Null()],
-  { description: "requests begun in any second, at most; null, the default, for no such limit" },
-);
-
 /** Of keys and webhooks. */
 const mode = Type.Union([Type.Literal("live"), Type.Literal("test")], {
   description: "test: of the channel's shadow, whose parcels live scripted lives; default live",
@@ -180,13 +164,8 @@ export const SetupWebhook = Type.Object(
     code,
     mode: optional(mode),
     url: Type.String({ minLength: 1 }),
-    trigger: optional(TriggerSchema),
-    statuses: optional(Type.Array(StatusSchema)),
-    include: optional(Type.Array(Type.Literal("consignee"))),
     alertEmail: AlertEmail,
-    standardWebhooks: optional(
-      Type.Boolean({ description: "send the headers of the Standard Webhooks specification too" }),
-    ),
+    ...optionalMembers(ENDPOINT_SETTINGS),
     secret: optional(
       Type.String({
         pattern: "^whsec_[0-9a-f]{64}$",
@@ -199,8 +178,6 @@ export const SetupWebhook = Type.Object(
           "a new secret takes effect even while one of an earlier rotation still signs, and ends that one",
       }),
     ),
-    maxConcurrency: optional(MaxConcurrency),
-    maxPerSecond: optional(MaxPerSecond),
   },
   strict,
 );

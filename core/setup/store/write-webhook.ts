@@ -1,6 +1,8 @@
 /** The webhooks of a setup file (document 3, "Endpoint configuration"). */
 
 import type { EndpointEntity } from "#core/configuration/rules/entities.ts";
+import { settingsAfter } from "#core/configuration/rules/entity.ts";
+import { ENDPOINT_SETTINGS } from "#core/configuration/rules/settings.ts";
 import {
   earlierTargetsAfter,
   newEndpointId,
@@ -10,7 +12,6 @@ import {
 import { DELETED_WEBHOOKS_KEY } from "#core/platform/redis/keys.ts";
 import { hashToken } from "#core/platform/secrets/secrets.ts";
 import type { SetupWebhook } from "#core/setup/rules/setup.ts";
-import { DEFAULT_MAX_CONCURRENCY } from "#core/webhooks/rules/concurrency.ts";
 import { fingerprintOf, isRotation } from "./setup-webhooks.ts";
 import type { SetupWriter } from "./setup-writer.ts";
 
@@ -28,21 +29,16 @@ export async function writeWebhook(
   if (before?.fileEntry === fileEntry) return;
   if (!before && stored.deletedWebhooks.get(key) === fileEntry) return;
   const id = before?.id ?? newEndpointId();
-  const standardWebhooks = webhook.standardWebhooks ?? before?.standardWebhooks ?? false;
-  const target = { url: webhook.url, standardWebhooks };
+  const settings = settingsAfter(ENDPOINT_SETTINGS, webhook, before ?? {});
+  const target = { url: webhook.url, standardWebhooks: settings.standardWebhooks };
   await save("endpoint", id, before, {
     id,
     channelId,
     code: webhook.code,
-    ...target,
+    url: webhook.url,
+    ...settings,
     earlierTargets: before ? earlierTargetsAfter(before, target) : [],
-    trigger: webhook.trigger ?? before?.trigger ?? "status_change",
-    statuses: webhook.statuses ?? before?.statuses ?? [],
-    include: webhook.include ?? before?.include ?? [],
     alertEmail: webhook.alertEmail,
-    maxConcurrency: webhook.maxConcurrency ?? before?.maxConcurrency ?? DEFAULT_MAX_CONCURRENCY,
-    maxPerSecond:
-      webhook.maxPerSecond === undefined ? (before?.maxPerSecond ?? null) : webhook.maxPerSecond,
     active: before?.active ?? true,
     disabled: before?.disabled ?? null,
     createdAtMs: before?.createdAtMs ?? nowMs,

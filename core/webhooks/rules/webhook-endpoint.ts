@@ -1,46 +1,43 @@
 /** What an operator gives to make or change a webhook endpoint (document 3, "Endpoint configuration"). */
 
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { optionalMembers, patchMembers } from "#core/configuration/rules/entity.ts";
+import { ENDPOINT_SETTINGS } from "#core/configuration/rules/settings.ts";
 import { type CompiledSchema, compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { type Fault, listFaults } from "#core/platform/schema/fault.ts";
-import { AlertEmail, MaxConcurrency, MaxPerSecond } from "#core/setup/rules/setup.ts";
-import { StatusSchema } from "#core/statuses/rules/status.ts";
-import { TriggerSchema } from "./trigger.ts";
+import { AlertEmail } from "#core/setup/rules/setup.ts";
 import { faultOfWebhookUrl, WEBHOOK_URL_LENGTH } from "./webhook-url.ts";
 
 const strict = { additionalProperties: false } as const;
 
-const members = {
-  url: Type.String({
-    minLength: 1,
-    description: `https:// only, no credentials, at most ${WEBHOOK_URL_LENGTH} characters; the host must resolve only to public addresses`,
-  }),
-  events: Type.Array(Type.Literal("shipment.updated"), {
+const url = Type.String({
+  minLength: 1,
+  description: `https:// only, no credentials, at most ${WEBHOOK_URL_LENGTH} characters; the host must resolve only to public addresses`,
+});
+const events = Type.Optional(
+  Type.Array(Type.Literal("shipment.updated"), {
     minItems: 1,
     maxItems: 1,
     description: "today only shipment.updated",
   }),
-  trigger: { ...TriggerSchema, description: "default status_change" },
-  statuses: Type.Array(StatusSchema, { maxItems: 100, description: "empty = all" }),
-  include: Type.Array(Type.Literal("consignee"), { maxItems: 10, description: "default none" }),
-  alertEmail: AlertEmail,
-  standardWebhooks: Type.Boolean({
-    description: "send the headers of the Standard Webhooks specification too; default false",
-  }),
-  maxConcurrency: MaxConcurrency,
-  maxPerSecond: MaxPerSecond,
-};
-
-const { url, alertEmail, ...others } = members;
+);
 
 export const EndpointInput = Type.Object(
-  { url, alertEmail, ...Type.Partial(Type.Object(others)).properties },
+  { url, alertEmail: AlertEmail, events, ...optionalMembers(ENDPOINT_SETTINGS) },
   strict,
 );
 export type EndpointInput = Static<typeof EndpointInput>;
 
 /** Members that are absent stay as they are. */
-export const EndpointPatch = Type.Partial(Type.Object(members), strict);
+export const EndpointPatch = Type.Object(
+  {
+    url: Type.Optional(url),
+    alertEmail: Type.Optional(AlertEmail),
+    events,
+    ...patchMembers(ENDPOINT_SETTINGS),
+  },
+  strict,
+);
 export type EndpointPatch = Static<typeof EndpointPatch>;
 
 const inputChecker = compileSchema(EndpointInput);

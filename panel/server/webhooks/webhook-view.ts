@@ -1,8 +1,9 @@
 /** Endpoints, deliveries and replays as the panel shows them. */
 import { type Static, Type } from "@sinclair/typebox";
+import { settingsIn, shownMembers } from "#core/configuration/rules/entity.ts";
+import { ENDPOINT_SETTINGS } from "#core/configuration/rules/settings.ts";
 import type { Configuration, Endpoint } from "#core/configuration/store/configuration.ts";
 import { hasPreviousSecret } from "#core/configuration/store/endpoint-entity.ts";
-import { STATUSES } from "#core/statuses/rules/status.ts";
 import { withoutSignatures } from "#core/webhooks/rules/shown-answer.ts";
 import { V1_HEADERS, webhookHeaders } from "#core/webhooks/rules/webhook-request.ts";
 import { v1ChannelId } from "#core/webhooks/rules/webhook-v1.ts";
@@ -25,15 +26,8 @@ const endpointMembers = {
   code: Type.String({ description: "unique in the channel; the setup file's or generated" }),
   url: Type.String(),
   events: Type.Array(Type.Literal("shipment.updated")),
-  trigger: oneOf(["status_change", "first_occurrence", "every_event"]),
-  statuses: Type.Array(oneOf(STATUSES), { description: "empty = all" }),
-  include: Type.Array(Type.Literal("consignee")),
   alertEmail: Type.String(),
-  standardWebhooks: Type.Boolean(),
-  maxConcurrency: Type.Integer({ description: "requests under way at once, at most" }),
-  maxPerSecond: Type.Union([Type.Number(), Type.Null()], {
-    description: "requests begun in any second, at most; null = no such limit",
-  }),
+  ...shownMembers(ENDPOINT_SETTINGS),
   status: oneOf(["active", "disabled"]),
   disabledSince: nullable(instant),
   disabledReason: Type.Union([oneOf(["manual", "failing"]), Type.Null()], {
@@ -85,13 +79,8 @@ export function endpointView(
     code: endpoint.code,
     url: endpoint.url,
     events: ["shipment.updated"],
-    trigger: endpoint.trigger,
-    statuses: [...endpoint.statuses],
-    include: [...endpoint.include],
     alertEmail: endpoint.alertEmail,
-    standardWebhooks: endpoint.standardWebhooks,
-    maxConcurrency: endpoint.maxConcurrency,
-    maxPerSecond: endpoint.maxPerSecond,
+    ...settingsIn(ENDPOINT_SETTINGS, endpoint),
     status: active ? "active" : "disabled",
     disabledSince: disabled && isoOf(disabled.sinceMs),
     disabledReason: disabled?.reason ?? null,

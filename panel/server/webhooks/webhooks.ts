@@ -3,6 +3,8 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import type { EndpointEntity } from "#core/configuration/rules/entities.ts";
+import { settingsAfter } from "#core/configuration/rules/entity.ts";
+import { ENDPOINT_SETTINGS } from "#core/configuration/rules/settings.ts";
 import type { Configuration, Endpoint } from "#core/configuration/store/configuration.ts";
 import { newEndpointId, newWebhookSecret } from "#core/configuration/store/endpoint-entity.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
@@ -10,7 +12,6 @@ import { described } from "#core/platform/openapi/operation.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { listFaults } from "#core/platform/schema/fault.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
-import { DEFAULT_MAX_CONCURRENCY } from "#core/webhooks/rules/concurrency.ts";
 import {
   EndpointInput,
   EndpointPatch,
@@ -275,13 +276,8 @@ function newEntity(
     // Of its own, so that no entry of the setup file is taken for it.
     code: `panel-${id.slice("ep_".length)}`,
     url: input.url,
-    trigger: input.trigger ?? "status_change",
-    statuses: input.statuses ?? [],
-    include: input.include ?? [],
     alertEmail: input.alertEmail,
-    standardWebhooks: input.standardWebhooks ?? false,
-    maxConcurrency: input.maxConcurrency ?? DEFAULT_MAX_CONCURRENCY,
-    maxPerSecond: input.maxPerSecond ?? null,
+    ...settingsAfter(ENDPOINT_SETTINGS, input, {}),
     active: true,
     disabled: null,
     secret: sealed,

@@ -1,27 +1,10 @@
 /** Lists that forms offer. The types keep them whole: a member that is missing or too many does not compile. */
+import { channelForm } from "#core/configuration/rules/settings.ts" with { type: "macro" };
 import type { Scope } from "#core/setup/rules/setup.ts";
-import type { Language } from "#core/shipments/rules/shipment.ts";
 
-const LANGUAGE_SET: Readonly<Record<Language, true>> = {
-  it: true,
-  en: true,
-  de: true,
-  fr: true,
-  es: true,
-  pt: true,
-  zh: true,
-  ru: true,
-  ja: true,
-  cs: true,
-  ro: true,
-  hu: true,
-  ar: true,
-  sk: true,
-  pl: true,
-  ko: true,
-  nl: true,
-};
-const LANGUAGES = Object.keys(LANGUAGE_SET);
+const LANGUAGES = channelForm().flatMap(({ name, options }) =>
+  name === "language" ? options : [],
+);
 
 /** Under their names in the visitor's language. */
 export function languageChoices(language: string) {
