@@ -3,10 +3,9 @@
 import type { Static, TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { readJsonBody } from "#core/platform/http/body/read-json.ts";
+import { readJsonValue } from "#core/platform/http/body/read-json.ts";
 import type { CompiledSchema } from "#core/platform/schema/compile-schema.ts";
 import { FAULTS_COUNTED, listFaults } from "#core/platform/schema/fault.ts";
-import { illFormedText } from "#core/platform/schema/ill-formed-text.ts";
 import { validationFailed } from "./error-response.ts";
 
 /** No schema of ours goes deeper; what lies below is not ours and stays as it is. */
@@ -14,11 +13,9 @@ export const DEPTH_LIMIT = 8;
 
 /** @throws {Problem} 400 missing, invalid UTF-8 or not strict JSON; 408, 413; 422 text that is not valid Unicode */
 export async function readJson(request: Request, limitBytes: number): Promise<unknown> {
-  const parsed = await readJsonBody(request, limitBytes);
-  if (parsed === null) throw missingBody();
-  const faults = parsed.hasSurrogateEscapes ? illFormedText(parsed.value, "", FAULTS_COUNTED) : [];
-  if (faults.length > 0) throw validationFailed(faults);
-  return parsed.value;
+  const value = await readJsonValue(request, limitBytes, validationFailed, FAULTS_COUNTED);
+  if (value === undefined) throw missingBody();
+  return value;
 }
 
 /**
@@ -31,10 +28,16 @@ export async function readChecked<T extends TSchema>(
   limitBytes: number,
 ): Promise<Static<T>> {
   const body = withoutNulls(await readJson(request, limitBytes), DEPTH_LIMIT);
-  if (!checker.check(body)) {
-    throw validationFailed(listFaults(checker.errors(body), FAULTS_COUNTED), body);
-  }
-  return Value.Clean(checker.schema, body) as Static<T>;
+  return Value.Clean(checker.schema, checkedBody(body, checker)) as Static<T>;
+}
+
+/** @throws {Problem} 422 with every violation found */
+export function checkedBody<T extends TSchema>(
+  body: unknown,
+  checker: CompiledSchema<T>,
+): Static<T> {
+  if (checker.check(body)) return body;
+  throw validationFailed(listFaults(checker.errors(body), FAULTS_COUNTED), body);
 }
 
 export function missingBody(): Problem {

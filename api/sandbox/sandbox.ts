@@ -5,8 +5,7 @@ import { Elysia } from "elysia";
 import { authenticated } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { SANDBOX_BODY_BYTES } from "#api/http/body-limits.ts";
-import { validationFailed } from "#api/http/error-response.ts";
-import { readJson } from "#api/http/read-json.ts";
+import { checkedBody, readJson } from "#api/http/read-json.ts";
 import {
   changeSandbox,
   readSandbox,
@@ -16,7 +15,6 @@ import {
 import { Problem } from "#core/platform/errors/problem.ts";
 import { described, idInPath } from "#core/platform/openapi/operation.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
-import { FAULTS_COUNTED, listFaults } from "#core/platform/schema/fault.ts";
 
 const stringValue = Type.String({ maxLength: 10_000 });
 const intValue = Type.Integer({
@@ -153,19 +151,13 @@ function idOf(text: string): number {
 }
 
 async function readPut(request: Request): Promise<SandboxValues> {
-  const body = await readJson(request, SANDBOX_BODY_BYTES);
-  if (!putChecker.check(body)) {
-    throw validationFailed(listFaults(putChecker.errors(body), FAULTS_COUNTED), body);
-  }
+  const body = checkedBody(await readJson(request, SANDBOX_BODY_BYTES), putChecker);
   const { stringValue, intValue, boolValue, floatValue, dateTimeValue = null } = body;
   return { stringValue, intValue, boolValue, floatValue, dateTimeValue };
 }
 
 async function readPatch(request: Request): Promise<Partial<SandboxValues>> {
-  const body = await readJson(request, SANDBOX_BODY_BYTES);
-  if (!patchChecker.check(body)) {
-    throw validationFailed(listFaults(patchChecker.errors(body), FAULTS_COUNTED), body);
-  }
+  const body = checkedBody(await readJson(request, SANDBOX_BODY_BYTES), patchChecker);
   const { stringValue, intValue, boolValue, floatValue, dateTimeValue } = body;
   return {
     ...(stringValue != null && { stringValue }),

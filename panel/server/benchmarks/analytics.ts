@@ -8,12 +8,10 @@ import { isItalianCap, MIN_SAMPLE } from "#core/benchmarks/rules/lane.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
 import { type Content, described } from "#core/platform/openapi/operation.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
-import { listFaults } from "#core/platform/schema/fault.ts";
 import { jsonValue } from "#core/platform/schema/json-value.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import type { Caller } from "#panel/server/caller.ts";
-import { jsonBody } from "#panel/server/http/checked-body.ts";
-import { readJson } from "#panel/server/http/read-json.ts";
+import { jsonBody, readChecked } from "#panel/server/http/checked-body.ts";
 import { DAYS_LIMIT, daysOf } from "#panel/server/http/report-days.ts";
 import { TABLE_FORMATS, tableFile } from "#panel/server/http/table-file.ts";
 import { isTheirs } from "#panel/server/owners.ts";
@@ -50,13 +48,6 @@ const CONTENT_TYPES = {
   parquet: "application/vnd.apache.parquet",
   table: "text/plain; charset=utf-8",
 } as const;
-
-/** @throws {Problem} 422 */
-function checkedQuestion(body: unknown): Static<typeof SqlQuestion> {
-  if (sqlChecker.check(body)) return body;
-  const violations = listFaults(sqlChecker.errors(body));
-  throw new Problem(422, "INVALID_BODY", "The body is invalid.", { members: { violations } });
-}
 
 const text = (description: string) => Type.Optional(Type.String({ description }));
 const listOf = <T extends TSchema>(item: T) => Type.Object({ items: Type.Array(item) });
@@ -222,7 +213,7 @@ function sqlRoute(runtime: Runtime, insights: Insights) {
   return panelRoutes(runtime, "sql").post(
     "/panel/api/sql",
     async ({ request, caller }) => {
-      const { query, format = "json" } = checkedQuestion(await readJson(request));
+      const { query, format = "json" } = await readChecked(request, sqlChecker);
       noteChange(request, null, { query });
       const person = caller.account?.id ?? caller.actor;
       const rows = Readable.toWeb(await insights.sql.ask(query, format, person));

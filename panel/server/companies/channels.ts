@@ -4,16 +4,14 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import type { Channel, Configuration } from "#core/configuration/store/configuration.ts";
 import { resetSandbox } from "#core/merchants/store/sandbox.ts";
-import { Problem } from "#core/platform/errors/problem.ts";
 import { described } from "#core/platform/openapi/operation.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
-import { listFaults } from "#core/platform/schema/fault.ts";
 import { nullableText } from "#core/platform/schema/nullable.ts";
 import { entityCode } from "#core/platform/schema/text-forms.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { SCOPES } from "#core/setup/rules/setup.ts";
 import type { Caller } from "#panel/server/caller.ts";
-import { jsonBody } from "#panel/server/http/checked-body.ts";
+import { checkedBody, jsonBody } from "#panel/server/http/checked-body.ts";
 import { queryOf, WHOLE_LIST, wholeList } from "#panel/server/http/list-page.ts";
 import { readOptionalJson } from "#panel/server/http/read-json.ts";
 import { isTheirs } from "#panel/server/owners.ts";
@@ -178,11 +176,8 @@ function apiKeyRoutes(runtime: Runtime) {
 
 /** @throws {Problem} 422 */
 function wantedKey(body: unknown): NewApiKey {
-  if (!checker.check(body)) {
-    const violations = listFaults(checker.errors(body));
-    throw new Problem(422, "INVALID_BODY", "The body is invalid.", { members: { violations } });
-  }
-  return { code: null, mode: null, companyWideRead: false, scopes: SCOPES, ...body };
+  const wanted = checkedBody(body, checker);
+  return { code: null, mode: null, companyWideRead: false, scopes: SCOPES, ...wanted };
 }
 
 function channelsOf(configuration: Configuration, caller: Caller): Static<typeof ChannelView>[] {

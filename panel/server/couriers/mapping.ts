@@ -7,7 +7,6 @@ import { Problem } from "#core/platform/errors/problem.ts";
 import { described } from "#core/platform/openapi/operation.ts";
 import { unmappedName } from "#core/platform/redis/keys.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
-import { listFaults } from "#core/platform/schema/fault.ts";
 import { nullableText } from "#core/platform/schema/nullable.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import {
@@ -21,7 +20,7 @@ import { STATUSES, type Status, StatusSchema } from "#core/statuses/rules/status
 import type { Suggestion } from "#core/statuses/rules/suggest-mapping.ts";
 import { scopeOf } from "#core/statuses/store/remappings.ts";
 import { readUnmappedCodes } from "#core/statuses/store/unmapped.ts";
-import { jsonBody } from "#panel/server/http/checked-body.ts";
+import { checkedBody, jsonBody } from "#panel/server/http/checked-body.ts";
 import {
   cursorBehind,
   LONG_PAGE,
@@ -173,7 +172,12 @@ function catalogueRoutes(runtime: Runtime) {
     const configuration = await live.refresh();
     const courier = courierOf(configuration, params.code);
     const code = statusCodeOf(params.statusCode);
-    const entry = wantedEntry(configuration, courier, code, checkedBody(body));
+    const entry = wantedEntry(
+      configuration,
+      courier,
+      code,
+      checkedBody(body, checker) as WantedMapping,
+    );
     if (query["preview"] === "true") {
       noteNoChange(request);
       return { entry, preview: await preview(configuration, courier, entry) };
@@ -238,13 +242,6 @@ function statusCodeOf(text: string): string {
   if (text.length <= STATUS_CODE_LENGTH) return text;
   const detail = `A status code has at most ${STATUS_CODE_LENGTH} characters.`;
   throw new Problem(422, "INVALID_STATUS_CODE", detail);
-}
-
-/** @throws {Problem} 422 */
-function checkedBody(body: unknown): WantedMapping {
-  if (checker.check(body)) return body as WantedMapping;
-  const violations = listFaults(checker.errors(body));
-  throw new Problem(422, "INVALID_BODY", "The body is invalid.", { members: { violations } });
 }
 
 function isoOf(ms: number): string {

@@ -3,7 +3,7 @@ import type { Static, TSchema } from "@sinclair/typebox";
 import { Problem } from "#core/platform/errors/problem.ts";
 import type { CompiledSchema } from "#core/platform/schema/compile-schema.ts";
 import { listFaults } from "#core/platform/schema/fault.ts";
-import { readJson } from "./read-json.ts";
+import { invalidBody, readJson } from "./read-json.ts";
 
 /** @throws {Problem} 400, 408, 413, 422 */
 export async function readChecked<T extends TSchema>(
@@ -20,8 +20,7 @@ export function checkedBody<T extends TSchema>(
   checker: CompiledSchema<T>,
 ): Static<T> {
   if (checker.check(body)) return body;
-  const violations = listFaults(checker.errors(body));
-  throw new Problem(422, "INVALID_BODY", "The body is invalid.", { members: { violations } });
+  throw invalidBody(listFaults(checker.errors(body)));
 }
 
 /** @throws {Problem} 422 where a parameter of the path is none that the thing can have */

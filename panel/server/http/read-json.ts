@@ -1,8 +1,8 @@
 /** Reads the JSON body of a panel call after its caller was authenticated: no route lets the framework read one earlier. */
 
 import { Problem } from "#core/platform/errors/problem.ts";
-import { readJsonBody } from "#core/platform/http/body/read-json.ts";
-import { illFormedText } from "#core/platform/schema/ill-formed-text.ts";
+import { readJsonValue } from "#core/platform/http/body/read-json.ts";
+import type { Fault } from "#core/platform/schema/fault.ts";
 
 /** The largest is a statement of 20,000 characters, each of them an escape, or a mapping with its 50 rules. */
 export const PANEL_BODY_BYTES = 256 * 1024;
@@ -19,10 +19,10 @@ export async function readOptionalJson(request: Request): Promise<unknown> {
  * @returns undefined for a request without a body
  * @throws {Problem} 400 invalid UTF-8 or not strict JSON; 408, 413; 422 text that is not valid Unicode
  */
-export async function readJson(request: Request, limitBytes = PANEL_BODY_BYTES): Promise<unknown> {
-  const parsed = await readJsonBody(request, limitBytes);
-  if (parsed === null) return undefined;
-  const violations = parsed.hasSurrogateEscapes ? illFormedText(parsed.value) : [];
-  if (violations.length === 0) return parsed.value;
-  throw new Problem(422, "INVALID_BODY", "The body is invalid.", { members: { violations } });
+export function readJson(request: Request, limitBytes = PANEL_BODY_BYTES): Promise<unknown> {
+  return readJsonValue(request, limitBytes, invalidBody);
+}
+
+export function invalidBody(violations: readonly Fault[]): Problem {
+  return new Problem(422, "INVALID_BODY", "The body is invalid.", { members: { violations } });
 }

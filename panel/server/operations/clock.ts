@@ -5,10 +5,8 @@ import { advanceClock } from "#core/configuration/store/live.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
 import { described } from "#core/platform/openapi/operation.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
-import { listFaults } from "#core/platform/schema/fault.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
-import { jsonBody } from "#panel/server/http/checked-body.ts";
-import { readJson } from "#panel/server/http/read-json.ts";
+import { jsonBody, readChecked } from "#panel/server/http/checked-body.ts";
 import { panelRoutes } from "#panel/server/panel-routes.ts";
 
 /** Ten years a call: enough for every expiry, and far from the end of dates. */
@@ -27,12 +25,8 @@ export function clockRoute(runtime: Runtime) {
       if (!config.testClock) {
         throw new Problem(409, "TEST_CLOCK_OFF", "The clock moves only with TEST_CLOCK=1.");
       }
-      const body = await readJson(request);
-      if (!checker.check(body)) {
-        const violations = listFaults(checker.errors(body));
-        throw new Problem(422, "INVALID_BODY", "The body is invalid.", { members: { violations } });
-      }
-      await advanceClock(redis, body.advanceSeconds);
+      const { advanceSeconds } = await readChecked(request, checker);
+      await advanceClock(redis, advanceSeconds);
       await live.refresh();
       return { now: new Date(live.now()).toISOString() };
     },

@@ -8,7 +8,6 @@ import { Problem } from "#core/platform/errors/problem.ts";
 import { described } from "#core/platform/openapi/operation.ts";
 import { companyPartition } from "#core/platform/redis/keys.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
-import { listFaults } from "#core/platform/schema/fault.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { NO_ARCHIVE } from "#core/search/store/archive-search.ts";
 import type { StoredShipment } from "#core/shipments/store/shipments.ts";
@@ -34,7 +33,7 @@ import {
 import { signedHeaders } from "#core/webhooks/store/signed-headers.ts";
 import { deliveryBody } from "#core/webhooks/store/webhook-body.ts";
 import type { PanelDeps } from "#panel/server/caller.ts";
-import { jsonBody } from "#panel/server/http/checked-body.ts";
+import { checkedBody, jsonBody } from "#panel/server/http/checked-body.ts";
 import { limitOf, listQuery, PAGE, wrongCursor } from "#panel/server/http/list-page.ts";
 import { readJson } from "#panel/server/http/read-json.ts";
 import { notFound } from "#panel/server/not-found.ts";
@@ -45,7 +44,6 @@ import {
   instantOfBody,
   instantOfQuery,
   refuseDisabled,
-  refuseFaults,
 } from "./webhook-access.ts";
 import {
   DeliveryDetail,
@@ -402,13 +400,10 @@ function readCursor(cursor: string, filters: string): LogCursor {
 async function replayWindow(
   { redis, live }: Runtime,
   endpointId: string,
-  body: unknown,
+  given: unknown,
 ): Promise<string> {
   const { endpoint, channel } = endpointOf(await live.refresh(), endpointId);
-  if (!windowChecker.check(body)) {
-    refuseFaults(listFaults(windowChecker.errors(body)));
-    throw new Problem(422, "INVALID_BODY", "The body is invalid.");
-  }
+  const body = checkedBody(given, windowChecker);
   const fromMs = instantOfBody("from", body.from, false);
   const toMs = instantOfBody("to", body.to, true);
   if (fromMs > toMs) throw new Problem(422, "INVALID_BODY", "from is later than to.");

@@ -14,6 +14,7 @@ import {
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { endpointPartition, failingSince } from "#core/webhooks/store/endpoints.ts";
 import { readLastFailure } from "#core/webhooks/store/last-failures.ts";
+import { invalidBody } from "#panel/server/http/read-json.ts";
 import { notFound } from "#panel/server/not-found.ts";
 import type { EndpointHealth } from "./webhook-view.ts";
 
@@ -66,8 +67,7 @@ export function refuseDisabled({ active }: Endpoint): void {
 
 /** @throws {Problem} 422 */
 export function refuseFaults(violations: readonly Fault[]): void {
-  if (violations.length === 0) return;
-  throw new Problem(422, "INVALID_BODY", "The body is invalid.", { members: { violations } });
+  if (violations.length > 0) throw invalidBody(violations);
 }
 
 /**

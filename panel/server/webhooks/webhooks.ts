@@ -10,7 +10,6 @@ import { newEndpointId, newWebhookSecret } from "#core/configuration/store/endpo
 import { Problem } from "#core/platform/errors/problem.ts";
 import { described } from "#core/platform/openapi/operation.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
-import { listFaults } from "#core/platform/schema/fault.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import {
   EndpointInput,
@@ -26,17 +25,11 @@ import {
   enableEndpoint,
   rotateEndpointSecret,
 } from "#core/webhooks/store/endpoints.ts";
-import { jsonBody } from "#panel/server/http/checked-body.ts";
+import { checkedBody, jsonBody } from "#panel/server/http/checked-body.ts";
 import { readJson, readOptionalJson } from "#panel/server/http/read-json.ts";
 import { notFound } from "#panel/server/not-found.ts";
 import { noteChange, noteNoChange, panelRoutes } from "#panel/server/panel-routes.ts";
-import {
-  channelOf,
-  endpointOf,
-  readHealth,
-  refuseEndpointFaults,
-  refuseFaults,
-} from "./webhook-access.ts";
+import { channelOf, endpointOf, readHealth, refuseEndpointFaults } from "./webhook-access.ts";
 import { EndpointView, endpointView, NewEndpointView } from "./webhook-view.ts";
 
 type View = Static<typeof EndpointView>;
@@ -244,11 +237,8 @@ function endpointCalls(runtime: Runtime) {
    * @returns the new secret
    * @throws {Problem} 404, 409, 422
    */
-  async function rotate(endpoint: Endpoint, body: unknown): Promise<string> {
-    if (!rotationChecker.check(body)) {
-      refuseFaults(listFaults(rotationChecker.errors(body)));
-      throw new Problem(422, "INVALID_BODY", "The body is invalid.");
-    }
+  async function rotate(endpoint: Endpoint, given: unknown): Promise<string> {
+    const body = checkedBody(given, rotationChecker);
     const secret = newWebhookSecret();
     const outcome = await rotateEndpointSecret(redis, endpoint.id, {
       sealed: secrets.vault.seal(secret),
