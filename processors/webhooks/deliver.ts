@@ -18,11 +18,17 @@ import {
   type Slot,
   takeLeases,
 } from "#core/webhooks/store/deliveries/leases.ts";
-import { attempt } from "./attempt.ts";
+import { attempt, type SendDeps, unsent } from "./attempt.ts";
 import { type DeliverLimits, LIMITS } from "./deliver-limits.ts";
 import { endpointTerms } from "./endpoint-terms.ts";
-import { createFinishQueue, type FinishQueue } from "./finish-queue.ts";
-import { type LatencyWatch, watchLatency } from "./latency-watch.ts";
+import {
+  createFinishQueue,
+  type FinishQueue,
+  giveUp,
+  record,
+  recordUnhurried,
+} from "./finish-queue.ts";
+import type { LatencyWatch } from "./latency-watch.ts";
 import {
   answered,
   capacityOfCompany,
@@ -39,7 +45,6 @@ import {
   recorded,
   type Schedule,
 } from "./scheduler.ts";
-import { type SendDeps, unsent } from "./send.ts";
 
 export interface DeliverDeps extends SendDeps {
   readonly redis: Redis;
@@ -86,7 +91,7 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
     schedule,
     outages: followPartitions(redis, log, "webhooks", leasesOf, { ...limits, renewEveryMs }),
     results: createFinishQueue(redis, live, log),
-    latency: watchLatency(),
+    latency: new Map(),
     waker: openWaker(redis, "webhooks", () => {
       schedule.isEager = true;
     }),
@@ -164,7 +169,7 @@ async function lease(sender: Sender, round: Round): Promise<void> {
   const { leased, gone, failure } = await readHeld(sender, handout.slots);
   if (failure) log.warn({ reason: failure.message }, "deliveries wait until their leases expire");
   for (const slot of gone) {
-    results.record(unsent(slot, "30 days are over"), () => settle(sender, slot));
+    record(results, unsent(slot, "30 days are over"), () => settle(sender, slot));
   }
   for (const one of leased) queue(schedule, one, performance.now());
   beginSoon(sender);
@@ -215,8 +220,8 @@ async function send(sender: Sender, leased: Leased): Promise<void> {
   const isAnswered = isSent ? result.attempt.httpStatus !== null : null;
   answered(schedule, leased, { beganAtMs, endedAtMs: performance.now(), isAnswered });
   beginSoon(sender);
-  const record = leased.silent ? results.recordUnhurried : results.record;
-  record(result, () => settle(sender, leased));
+  const keep = leased.silent ? recordUnhurried : record;
+  keep(results, result, () => settle(sender, leased));
   tell(sender);
 }
 
@@ -245,7 +250,7 @@ function renew(sender: Sender): void {
 /** Lets what is under way end and records it; without a store it gives up after `recoveryMs`. */
 async function finish(sender: Sender): Promise<void> {
   const { limits, schedule, results } = sender;
-  const patience = setTimeout(results.giveUp, limits.recoveryMs);
+  const patience = setTimeout(giveUp, limits.recoveryMs, results);
   beginSoon(sender);
   await new Promise<void>((resolve) => {
     sender.onEmpty = resolve;

@@ -8,33 +8,27 @@ import {
 /** An endpoint without an answer for so long is forgotten. */
 const REMEMBERED_MS = 300_000;
 
-export interface LatencyWatch {
-  /**
-   * An answer has come.
-   * @param nowMs of `performance.now()`
-   * @returns whether answers of this endpoint have begun to take longer
-   */
-  readonly answered: (endpointId: string, tookMs: number, nowMs: number) => boolean;
-}
+/** By endpoint, the one that answered last at the end. */
+export type LatencyWatch = Map<string, { readonly trend: LatencyTrend; readonly atMs: number }>;
 
-export function watchLatency(): LatencyWatch {
-  const trends = new Map<string, { readonly trend: LatencyTrend; readonly atMs: number }>();
-  let lookedAtMs = 0;
-
-  function forgetOld(nowMs: number): void {
-    lookedAtMs = nowMs;
-    for (const [id, { atMs }] of trends) if (atMs <= nowMs - REMEMBERED_MS) trends.delete(id);
+/**
+ * An answer has come.
+ * @param nowMs of `performance.now()`
+ * @returns whether answers of this endpoint have begun to take longer
+ */
+export function noteLatency(
+  watch: LatencyWatch,
+  endpointId: string,
+  tookMs: number,
+  nowMs: number,
+): boolean {
+  for (const [id, { atMs }] of watch) {
+    if (atMs > nowMs - REMEMBERED_MS) break;
+    watch.delete(id);
   }
-
-  return {
-    answered(endpointId, tookMs, nowMs) {
-      if (nowMs > lookedAtMs + REMEMBERED_MS) forgetOld(nowMs);
-      const known = trends.get(endpointId);
-      const isNew = known === undefined || known.atMs <= nowMs - REMEMBERED_MS;
-      const before = isNew ? newLatencyTrend(nowMs) : known.trend;
-      const { trend, isSlower } = afterAnswer(before, tookMs, nowMs);
-      trends.set(endpointId, { trend, atMs: nowMs });
-      return isSlower;
-    },
-  };
+  const before = watch.get(endpointId)?.trend ?? newLatencyTrend(nowMs);
+  const { trend, isSlower } = afterAnswer(before, tookMs, nowMs);
+  watch.delete(endpointId);
+  watch.set(endpointId, { trend, atMs: nowMs });
+  return isSlower;
 }

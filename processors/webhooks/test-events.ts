@@ -11,13 +11,14 @@ import { errorOf, meaningOf } from "#core/webhooks/rules/delivery-outcome.ts";
 import { type WebhookEvent, webhookPayload } from "#core/webhooks/rules/webhook-payload.ts";
 import { sampleIn } from "#core/webhooks/rules/webhook-sample.ts";
 import { clearFailing, DELETED_REASON } from "#core/webhooks/store/endpoints.ts";
+import { signedHeaders } from "#core/webhooks/store/signed-headers.ts";
 import {
   answerTestRequest,
   type TestRequest,
   type TestResult,
   takeTestRequests,
 } from "#core/webhooks/store/webhook-tests.ts";
-import { postEvent, type SendDeps } from "./send.ts";
+import type { SendDeps } from "./attempt.ts";
 
 /** Requests are announced; one whose announcement was lost is found within this time. */
 const LOOK_EVERY_MS = 2_000;
@@ -121,7 +122,9 @@ async function sendTest(
   const withConsignee = endpoint.include.includes("consignee");
   const payload = webhookPayload(event, shipment, withConsignee);
   const facts = { eventId: event.id, type: event.type, attempt: 1, sentAtMs: event.createdAtMs };
-  const sent = await postEvent(deps, endpoint, facts, Buffer.from(JSON.stringify(payload)));
+  const body = Buffer.from(JSON.stringify(payload));
+  const headers = signedHeaders(endpoint, deps.vault, facts, body);
+  const sent = await deps.transport.post(endpoint.url, headers, body);
   return {
     delivered: meaningOf(sent) === "delivered",
     httpStatus: sent.kind === "answered" ? sent.httpStatus : null,

@@ -97,35 +97,11 @@ export function createTransport(options: TransportOptions): Transport {
     ca === null ? {} : { secureContext: createSecureContext({ ca: [...rootCertificates, ca] }) };
   const kept = { keepAlive: true, maxFreeSockets: IDLE_CONNECTIONS, timeout: IDLE_MS };
   const targets = rememberTargets();
-  const agents = {
+  const agents: Agents = {
     "https:": { agent: new PinnedAgent({ ...trust, ...kept }), request },
     "http:": { agent: new HttpAgent(kept), request: httpRequest },
   };
-
-  async function answerOf(
-    target: Target,
-    headers: Readonly<Record<string, string>>,
-    body: Buffer,
-    deadline: Deadline,
-  ): Promise<Reply> {
-    const { host, authority, protocol, port, servername, path } = target;
-    const vetted = await Promise.race([vetHost(host, allowed, resolve), deadline.reached]);
-    await nextTurn();
-    if (vetted === null) return TIMEOUT;
-    if (vetted.kind === "refused") return REFUSED_ADDRESS;
-    if (vetted.kind === "unresolved") return replyOf({ kind: "unreachable", error: vetted.error });
-    const { agent, request: open } = agents[protocol as keyof typeof agents];
-    const lines = headerLines(authority, headers, body.length);
-    const common = { agent, port, servername, method: "POST", path, headers: lines, ...LENIENT };
-    const addresses = vetted.addresses.slice(0, ADDRESSES_TRIED);
-    let reply = TIMEOUT;
-    for (const [at, address] of addresses.entries()) {
-      const limit = at < addresses.length - 1 ? CONNECT_LIMIT_MS : null;
-      reply = await exchange(open({ ...common, host: address }), body, deadline, limit);
-      if (reply.connected || deadline.passed()) break;
-    }
-    return reply;
-  }
+  const network = { allowed, resolve, agents };
 
   return {
     async post(url, headers, body, { allowHttp = false } = {}) {
@@ -134,7 +110,13 @@ export function createTransport(options: TransportOptions): Transport {
       const mayGo = target.protocol === "https:" || (allowHttp && target.protocol === "http:");
       const deadline = createDeadline(limitMs);
       const answering = mayGo
-        ? answerOf(target, headers, Buffer.isBuffer(body) ? body : Buffer.from(body), deadline)
+        ? answerOf(
+            network,
+            target,
+            headers,
+            Buffer.isBuffer(body) ? body : Buffer.from(body),
+            deadline,
+          )
         : REFUSED_PROTOCOL;
       const reply = await Promise.resolve(answering).finally(deadline.clear);
       const { answer, coding } = reply;
@@ -149,6 +131,44 @@ export function createTransport(options: TransportOptions): Transport {
       for (const { agent } of Object.values(agents)) agent.destroy();
     },
   };
+}
+
+interface Agents {
+  readonly "https:": { readonly agent: Agent; readonly request: typeof request };
+  readonly "http:": { readonly agent: HttpAgent; readonly request: typeof httpRequest };
+}
+
+interface Network {
+  readonly allowed: readonly Cidr[];
+  readonly resolve: Resolve | undefined;
+  readonly agents: Agents;
+}
+
+/** Addresses are tried one after the other until one accepts the connection. */
+async function answerOf(
+  { allowed, resolve, agents }: Network,
+  target: Target,
+  headers: Readonly<Record<string, string>>,
+  body: Buffer,
+  deadline: Deadline,
+): Promise<Reply> {
+  const { host, authority, protocol, port, servername, path } = target;
+  const vetted = await Promise.race([vetHost(host, allowed, resolve), deadline.reached]);
+  await nextTurn();
+  if (vetted === null) return TIMEOUT;
+  if (vetted.kind === "refused") return REFUSED_ADDRESS;
+  if (vetted.kind === "unresolved") return replyOf({ kind: "unreachable", error: vetted.error });
+  const { agent, request: open } = agents[protocol as keyof Agents];
+  const lines = headerLines(authority, headers, body.length);
+  const common = { agent, port, servername, method: "POST", path, headers: lines, ...LENIENT };
+  const addresses = vetted.addresses.slice(0, ADDRESSES_TRIED);
+  let reply = TIMEOUT;
+  for (const [at, address] of addresses.entries()) {
+    const limit = at < addresses.length - 1 ? CONNECT_LIMIT_MS : null;
+    reply = await exchange(open({ ...common, host: address }), body, deadline, limit);
+    if (reply.connected || deadline.passed()) break;
+  }
+  return reply;
 }
 
 /** Answers that are read although a strict parser refuses them: folded header lines, line ends of LF, two ways to tell the length. */

@@ -23,10 +23,10 @@ import {
 } from "#core/webhooks/store/deliveries/leases.ts";
 import { switchOff, switchOn } from "#core/webhooks/store/endpoints.ts";
 import { trackHandler } from "#processors/track/track.ts";
+import type { SendDeps } from "#processors/webhooks/attempt.ts";
 import { decideHandler } from "#processors/webhooks/decide.ts";
 import { type Deliverer, startDeliverer } from "#processors/webhooks/deliver.ts";
 import type { DeliverLimits } from "#processors/webhooks/deliver-limits.ts";
-import type { SendDeps } from "#processors/webhooks/send.ts";
 import { createTransport, type TransportOptions } from "#processors/webhooks/transport.ts";
 import { event } from "#test/support/clients/courier.ts";
 import { testSetup, WEBHOOK_SECRET } from "#test/support/data/setup.ts";
