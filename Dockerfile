@@ -19,6 +19,8 @@ COPY --from=build --chmod=755 /build/node_modules/bun/bin/bun.exe /usr/local/bin
 COPY --from=build /image /app
 # The only folder that is written to: generated secrets, mail without a server. Everything else may be read-only.
 RUN mkdir /data && chown 10001:10001 /data
+# docker compose exec panel waybill doctor
+RUN printf '#!/bin/sh\nexec bun /app/cli/main.ts "$@"\n' >/usr/local/bin/waybill && chmod 755 /usr/local/bin/waybill
 USER 10001:10001
 VOLUME /data
 ENTRYPOINT ["bun"]

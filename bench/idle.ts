@@ -25,7 +25,7 @@ await harness.runPart(async (defer) => {
   await loadShipments(store, SHIPMENTS);
   const [panel, ingest] = [await freePort(), await freePort()];
   const ports = { PANEL_PORT: String(panel), API_PORT: "0", INGEST_PORT: String(ingest) };
-  const child = Bun.spawn([process.execPath, "cli/start/main.ts", "--quiet"], {
+  const child = Bun.spawn([process.execPath, "cli/main.ts", "start", "--quiet"], {
     env: { ...harness.ALLOCATOR_OF_ALL, DRAIN_SECONDS: "0", ...store.env, ...ports },
     stdio: ["ignore", "ignore", "inherit"],
   });

@@ -1,6 +1,7 @@
+#!/usr/bin/env node
 /**
- * Installs what is missing on a machine that has only Node.js and npm, then runs the product or its tests with Bun.
- * Plain Node.js >= 20 without dependencies: `node cli/run.mjs start|test|test:slow [arguments]`.
+ * Installs what is missing on a machine that has only Node.js and npm, then runs the program (`cli/main.ts`) or the tests with Bun.
+ * Plain Node.js >= 20 without dependencies: `npx waybill COMMAND [arguments]`, `node cli/run.mjs test|test:slow [arguments]`.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -16,13 +17,12 @@ const TOOLS = join(MODULES, ".bin");
 /** A busy machine may be many times slower; tests that wait for a condition give up earlier and name it. */
 const TEST_TIMEOUT = "--timeout=300000";
 const TEST = ["test", TEST_TIMEOUT];
-/** Arguments of Bun, by the command. */
-const MODES = { start: ["cli/start/main.ts"], test: TEST, "test:slow": TEST };
+const PROGRAM = "cli/main.ts";
 /** Folders whose files take too long for every day: they end servers and whole products, open browsers and build packages. */
 const SLOW = ["test/fault", "test/browser", "test/package"];
 /** Tests that compare what they measure with a bound: nothing else runs beside them. */
 const BOUNDS = "test/bounds";
-/** Tests of the image, which `npm run image-test` builds first. */
+/** Tests of the image, which `npm run tool -- image-test` builds first. */
 const OF_IMAGE = "test/image";
 const IGNORED = [...SLOW, BOUNDS, OF_IMAGE].map((folder) => `--path-ignore-patterns=${folder}/**`);
 /** This many processes share the files of a round. Tests wait more than they compute, those that start whole products less so. */
@@ -101,13 +101,13 @@ function readPackages(path) {
 
 /**
  * npm writes what it installed into a lock file of its own; optional packages are those of other platforms.
- * @param mode a start needs no package of development, and does not ask for its version
+ * @param isTest tests alone need packages of development; nothing else asks for their versions
  */
-function modulesMatch(mode) {
+function modulesMatch(isTest) {
   const { installed, wanted } = lockedPackages();
   if (installed === null || wanted === null) return false;
   return Object.entries(wanted).every(([path, entry]) => {
-    if (path === "" || (mode === "start" && entry.dev)) return true;
+    if (path === "" || (!isTest && entry.dev)) return true;
     const found = installed[path];
     return found ? found.version === entry.version : entry.optional === true;
   });
@@ -122,19 +122,17 @@ function lockedPackages() {
  * What only development needs is a third of all: a start leaves it out where it is not installed yet, and tests then add it to
  * what is there.
  */
-function installCommand(mode) {
+function installCommand(isTest) {
   const { installed, wanted } = lockedPackages();
   const isDeveloped = Object.keys(installed ?? {}).some((path) => wanted?.[path]?.dev);
-  if (mode === "start" && !isDeveloped) return ["ci", "--omit=dev"];
-  return modulesMatch("start")
-    ? ["install", "--no-save", "--include=dev"]
-    : ["ci", "--include=dev"];
+  if (!isTest && !isDeveloped) return ["ci", "--omit=dev"];
+  return modulesMatch(false) ? ["install", "--no-save", "--include=dev"] : ["ci", "--include=dev"];
 }
 
-function installModules(mode) {
+function installModules(isTest) {
   tell("installing the npm packages; the first start after this takes some 10 s longer");
   // npm warns of packages that want a newer Node.js, which Bun runs.
-  const command = [...installCommand(mode), "--loglevel=error"];
+  const command = [...installCommand(isTest), "--loglevel=error"];
   const npm = process.env.npm_execpath ?? "";
   const done = npm.endsWith("npm-cli.js")
     ? succeeds(process.execPath, [npm, ...command])
@@ -293,18 +291,17 @@ function commandsOf(mode, flags) {
 }
 
 const [mode, ...args] = process.argv.slice(2);
-if (!Object.hasOwn(MODES, mode ?? ""))
-  giveUp("usage: node cli/run.mjs start|test|test:slow [arguments]");
 if (Number.parseInt(process.versions.node, 10) < NODE_MAJOR) {
   giveUp(`Node.js ${NODE_MAJOR} or newer is needed, this is ${process.versions.node}`);
 }
-if (!modulesMatch(mode)) installModules(mode);
+const isTest = Object.hasOwn(ROUNDS, mode ?? "");
+if (!modulesMatch(isTest)) installModules(isTest);
 const bun = findBun();
-const isTest = mode !== "start";
-await ensureRedis(isTest);
+if (isTest || mode === "start") await ensureRedis(isTest);
 if (isTest) ensurePoppler();
 if (isTest) ensureChromium();
 const isWhole = isTest && args.every((arg) => arg.startsWith("--reporter"));
-const commands = isWhole ? commandsOf(mode, args) : [[...MODES[mode], ...args]];
+const single = isTest ? [...TEST, ...args] : [PROGRAM, ...process.argv.slice(2)];
+const commands = isWhole ? commandsOf(mode, args) : [single];
 const { status, lingerMs } = await run(bun, commands);
 setTimeout(() => process.exit(status), lingerMs);

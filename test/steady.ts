@@ -1,6 +1,6 @@
 /**
  * Whether the suite is steady: runs it again and again, some runs beside a load on every core, and prints what failed.
- * `bun run steady --runs 10 --busy 5`; what stands behind `--` goes to the test runner: `-- test/fault`, `-- --parallel=2`.
+ * `npm run tool -- steady --runs 10 --busy 5`; what stands behind `--` goes to the test runner: `-- test/fault`, `-- --parallel=2`.
  */
 import { spawn } from "node:child_process";
 import { mkdtemp, readFile, rm } from "node:fs/promises";

@@ -12,6 +12,7 @@ import { chmod, copyFile, mkdir, readdir, readFile, writeFile } from "node:fs/pr
 import { dirname, join } from "node:path";
 import { type Static, Type } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
+import type { Config } from "#core/platform/environment/config.ts";
 import { Refused } from "#core/runtime/runtime.ts";
 
 const MANIFEST = "waybill-backup.json";
@@ -30,6 +31,15 @@ const Manifest = Type.Object({
 });
 export type Manifest = Static<typeof Manifest>;
 const manifestChecker = TypeCompiler.Compile(Manifest);
+
+/** @throws {Refused} where a store is not embedded */
+export function refuseServers(config: Config, done: string, verb: string): void {
+  if (config.redisUrl ?? config.redisClusterUrls ?? config.clickhouseUrl) {
+    throw new Refused(
+      `Only the embedded stores are ${done} by this command; docs/operations.md says how to ${verb} servers.`,
+    );
+  }
+}
 
 /** Copies a file, or all files of a folder, and notes their digests under their new paths. */
 export async function copyInto(

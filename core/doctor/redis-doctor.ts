@@ -86,7 +86,7 @@ const CLUSTER_SETTINGS: readonly Wanted[] = [
     wanted: "no",
     isOk: (value) => value === "no",
     advice:
-      "Finish the move of slots that has set it (bun run slots -- --apply), or set cluster-replica-no-failover no.",
+      "Finish the move of slots that has set it (npx waybill slots --apply), or set cluster-replica-no-failover no.",
   },
 ];
 
@@ -215,7 +215,7 @@ function examineCluster({ nodes, uncovered, open }: RedisFacts): Finding[] {
       found: open.length === 0 ? "none" : listed(open.map(String)),
       wanted: "none",
       advice:
-        "Wait for the move of slots that is going on, or finish it: bun run slots -- --apply.",
+        "Wait for the move of slots that is going on, or finish it: npx waybill slots --apply.",
     }),
     finding("redis-replicas", {
       check: "Every master has a replica",
@@ -250,7 +250,7 @@ function examineWaits(redis: Redis, nodes: readonly NodeFacts[]): Finding {
   });
 }
 
-/** By what they take (`bun run slots`). */
+/** By what they take (`npx waybill slots`). */
 async function examinePlacement(redis: Redis, nodes: readonly NodeFacts[]): Promise<Finding> {
   const masters = nodes.filter(({ hasSlots }) => hasSlots).map(({ place }) => place);
   const loads = await readPartitionLoads(redis).catch(() => []);
@@ -268,6 +268,6 @@ async function examinePlacement(redis: Redis, nodes: readonly NodeFacts[]): Prom
     ok: placed.length > 0 && unevenness(placed, masters) <= UNEVEN,
     found: placed.length > 0 ? counts.join(", ") : UNKNOWN,
     wanted: `at most ${UNEVEN} times as much as in the best placement`,
-    advice: "See `bun run slots -- --masters N`, which plans a placement and applies it.",
+    advice: "See `npx waybill slots --masters N`, which plans a placement and applies it.",
   });
 }

@@ -12,6 +12,7 @@ import { parseStrictJson } from "#core/platform/http/body/strict-json.ts";
 import { type Door, PortRefused } from "#core/platform/http/door.ts";
 import { explainPort } from "#core/platform/http/explain-port.ts";
 import { ensureGroups } from "#core/platform/log/streams.ts";
+import type { Program } from "#core/platform/process/command-line.ts";
 import { createLog, type Log } from "#core/platform/process/log.ts";
 import { buildInfo } from "#core/platform/process/metrics.ts";
 import { openTracing } from "#core/platform/process/open-tracing.ts";
@@ -369,4 +370,14 @@ export async function guarded(start: () => Promise<void>): Promise<void> {
     process.stderr.write(`${explanationOf(error)}\n`);
     process.exit(1);
   }
+}
+
+/** Runs a command with the arguments of its process, whose exit status it sets. */
+export async function runProgram(
+  program: Program,
+  { argv, env }: Pick<NodeJS.Process, "argv" | "env">,
+): Promise<void> {
+  await guarded(async () => {
+    process.exitCode = await program(argv.slice(2), env);
+  });
 }

@@ -1,4 +1,4 @@
-/** `bun run client-types`: writes the types of the merchants' packages. */
+/** `npm run tool -- client-types`: writes the types of the merchants' packages. */
 
 import { testSetup } from "#test/support/data/setup.ts";
 import { openTestApi } from "#test/support/product/api.ts";

@@ -1,4 +1,4 @@
-/** The fault suites for as long as wanted, half of it on one Redis server and half on a cluster: `bun run fault --minutes N`. */
+/** The fault suites for as long as wanted, half of it on one Redis server and half on a cluster: `npm run tool -- fault --minutes N`. */
 import { spawn } from "node:child_process";
 import { parseArgs } from "node:util";
 import { productEnv } from "#test/support/product/product.ts";

@@ -1,5 +1,5 @@
 /**
- * `bun run fuzz [--cases N] [--seed N]`: draws requests from the three OpenAPI documents, sends them to a running copy and
+ * `npm run tool -- fuzz [--cases N] [--seed N]`: draws requests from the three OpenAPI documents, sends them to a running copy and
  * compares what comes back with what the documents say. Needs python3 and, the first time, PyPI; says so without them.
  */
 import { parseArgs } from "node:util";

@@ -63,7 +63,7 @@ const URLS = {
 } as const;
 
 const folder = process.env[FOLDER_VARIABLE];
-if (!folder) throw new Error("these tests are started by `npm run image-test`");
+if (!folder) throw new Error("these tests are started by `npm run tool -- image-test`");
 const engine = engineIn(folder);
 const services = await servicesOf("compose.yaml");
 const build: Build = await Bun.file(join(folder, BUILD_FILE)).json();
@@ -284,12 +284,12 @@ describe("run as compose.yaml says", () => {
   });
 
   test.each([
-    ["docker compose exec panel bun run doctor store", 0, /^Nothing to change\.$/m],
-    ["docker compose exec panel bun run archive --status", 0, /Archived/i],
-    ['docker compose exec panel bun run sql "SHOW TABLES"', 0, /courier_performance/],
-    ["docker compose exec panel bun run setup --schema", 0, /json-schema/],
-    ["docker compose exec panel bun run backup /data/backup", 1, /embedded stores/],
-    ["docker compose exec panel bun run restore /data/backup", 1, /embedded stores/],
+    ["docker compose exec panel waybill doctor", 0, /^Nothing to change\.$/m],
+    ["docker compose exec panel waybill archive --status", 0, /Archived/i],
+    ['docker compose exec panel waybill sql "SHOW TABLES"', 0, /courier_performance/],
+    ["docker compose exec panel waybill setup --schema", 0, /json-schema/],
+    ["docker compose exec panel waybill backup /data/backup", 1, /embedded stores/],
+    ["docker compose exec panel waybill restore /data/backup", 1, /embedded stores/],
   ])("`%s` does what docs/operations.md says", async (command, status, said) => {
     const words = [...command.matchAll(/"([^"]*)"|\S+/g)].map(([word, quoted]) => quoted ?? word);
     const [, , , name = "", ...program] = words;
@@ -316,14 +316,14 @@ describe("run as compose.yaml says", () => {
     expect(ended).toEqual(ROLES.map((role) => [role, "0 false"]));
   });
 
-  test("`docker compose run --rm panel run reencrypt` seals the secrets again while no role runs", async () => {
+  test("`docker compose run --rm panel cli/main.ts reencrypt` seals the secrets again while no role runs", async () => {
     const { options, image } = runArguments(service("panel"), {
       ...SHELL,
       ENCRYPTION_KEY: "the-next-encryption-key",
       ENCRYPTION_KEY_PREVIOUS: SHELL.ENCRYPTION_KEY,
     });
     const own = ["--rm", "--no-healthcheck", "--network", NETWORK, ...addresses];
-    const told = await done("run", ...own, ...options, image, "run", "reencrypt");
+    const told = await done("run", ...own, ...options, image, "cli/main.ts", "reencrypt");
     expect(told).toMatch(/^[1-9]\d* secrets re-encrypted/m);
   });
 });

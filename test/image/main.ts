@@ -1,5 +1,5 @@
 /**
- * `npm run image-test` builds the image as the Dockerfile says and tries it in containers (`*.test.ts` beside this file). Arguments
+ * `npm run tool -- image-test` builds the image as the Dockerfile says and tries it in containers (`*.test.ts` beside this file). Arguments
  * go to the test runner. On Linux as root; the tools come from apt where they are missing. A machine that runs no container is told
  * why, with status 0.
  */

@@ -1,5 +1,5 @@
 /**
- * A process of `bun run mutate` that runs the tests of one file against one mutant after the other: it bundles what leads from a
+ * A process of `npm run tool -- mutate` that runs the tests of one file against one mutant after the other: it bundles what leads from a
  * test to the mutated file anew, takes everything else as it stands in memory, and runs the tests itself.
  */
 import { rm, writeFile } from "node:fs/promises";

@@ -1,5 +1,5 @@
 /**
- * `bun run mutate [--only path] [--scripts] [--most N] [--seed N] [--part 1/4] [--record] [--verbose]`: changes the rules of core,
+ * `npm run tool -- mutate [--only path] [--scripts] [--most N] [--seed N] [--part 1/4] [--record] [--verbose]`: changes the rules of core,
  * or with `--scripts` the Lua scripts, in one small place at a time, and tells which changes no test notices. No file is changed.
  * A mutator of our own, since Stryker has no runner for Bun's tests: with its command runner it would start the whole suite for
  * every mutant. Here a process loads the tests once and runs them against many mutants (`judge.ts`).

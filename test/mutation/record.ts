@@ -1,4 +1,4 @@
-/** test/mutation/mutants.json: what `bun run mutate --record` has found, file by file, and why a survivor may live. */
+/** test/mutation/mutants.json: what `npm run tool -- mutate --record` has found, file by file, and why a survivor may live. */
 import { writeFile } from "node:fs/promises";
 
 const RECORD = "test/mutation/mutants.json";

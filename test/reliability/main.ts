@@ -1,5 +1,5 @@
 /**
- * `bun run reliability [--minutes N] [--only name | --again name] [--previous ref]`: the tests that kill, hurt and overload the product, for as
+ * `npm run tool -- reliability [--minutes N] [--only name | --again name] [--previous ref]`: the tests that kill, hurt and overload the product, for as
  * long as wanted (an hour by default), and what they measured: docs/reliability.md and test/reliability/reliability.json. `npm run test:slow`
  * runs the same tests for as short as they can be. With `--only` the page is printed and nothing is written, else it is written after each file.
  * With `--again` files are measured by themselves and take their place in the run on record, and the page says so.
@@ -134,6 +134,6 @@ async function runFile(file: string, ownMinutes: number): Promise<Part> {
     .split("\n")
     .filter((line) => line !== "")
     .map((line): Measured => JSON.parse(line));
-  const command = `bun run reliability --minutes ${minutes} --only ${file}`;
+  const command = `npm run tool -- reliability --minutes ${minutes} --only ${file}`;
   return { file, command, passed: status === 0, measured };
 }

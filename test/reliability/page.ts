@@ -34,7 +34,7 @@ export function pageOf(report: Report, mutants: MutantRecord): string {
   return [
     "# Reliability in figures",
     "",
-    `A run of ${report.minutesTaken} minutes (\`bun run reliability --minutes ${report.minutesAsked}\`), started at ${report.startedAt}, on`,
+    `A run of ${report.minutesTaken} minutes (\`npm run tool -- reliability --minutes ${report.minutesAsked}\`), started at ${report.startedAt}, on`,
     `${report.machine}. Senders and receivers keep books of their own; *lost* and *doubled* compare them with what`,
     "the product shows its merchants. A recovery is the time from the kill, or from the end of the fault, to the next event that was",
     "accepted. `test/reliability/reliability.json` has every figure. The same tests run in `npm run test:slow`, in their shortest form.",
@@ -78,7 +78,7 @@ function mutantsOf(mutants: MutantRecord): string[] {
   return [
     "## Tests that can fail",
     "",
-    "`bun run mutate` changes one operator, number, condition, call or statement at a time and runs the tests of the file: a change",
+    "`npm run tool -- mutate` changes one operator, number, condition, call or statement at a time and runs the tests of the file: a change",
     `that no test notices survives. ${tried.toLocaleString("en")} changes in ${files.length} files, ${share(tried, alive.length)} noticed. Files that are not listed`,
     "were not measured. `test/mutation/mutants.json` has every survivor.",
     "",

@@ -1,5 +1,5 @@
 /**
- * `bun run screenshots`: the pages of the control panel as they stand in the README and in docs/, taken from a running demo.
+ * `npm run tool -- screenshots`: the pages of the control panel as they stand in the README and in docs/, taken from a running demo.
  * The demo listens where `npm start` puts it; PANEL_URL and PANEL_TOKEN name another one.
  */
 import { mkdir } from "node:fs/promises";

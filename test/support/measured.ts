@@ -1,4 +1,4 @@
-/** What a test has measured, for `bun run reliability`; `npm run test:slow` runs the same tests for as short as they can be. */
+/** What a test has measured, for `npm run tool -- reliability`; `npm run test:slow` runs the same tests for as short as they can be. */
 import { appendFile } from "node:fs/promises";
 import { productEnv } from "#test/support/product/product.ts";
 
@@ -47,7 +47,7 @@ export interface Slope {
 /** How long the tests of a file go on, at least; 0 = as short as they can be. */
 export const RUN_MS = Number(productEnv()["FAULT_MINUTES"] ?? 0) * 60_000;
 
-/** Whether this is `bun run reliability`. */
+/** Whether this is `npm run tool -- reliability`. */
 export const IS_MEASURED = Boolean(productEnv()["RELIABILITY_FILE"]);
 /** Inputs that the fuzzing in bulk sends at least. */
 export const INPUTS_DUE = Number(productEnv()["RELIABILITY_INPUTS"] ?? 0);

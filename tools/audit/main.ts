@@ -1,5 +1,5 @@
 /**
- * `bun run audit`, a part of `npm run check`: every shipped package has a permissive licence, and none a grave vulnerability that
+ * `npm run tool -- audit`, a part of `npm run check`: every shipped package has a permissive licence, and none a grave vulnerability that
  * the registry knows of. Where the registry does not answer, that is said and nothing fails.
  */
 import { shippedPackages } from "#tools/licences/shipped.ts";

@@ -1,24 +1,23 @@
 /**
- * Builds what the container image has under /app (`bun run image-tree FOLDER [COMMIT]`): the sources of the roles, the files of packages that
+ * Builds what the container image has under /app: the sources of the roles, the files of packages that
  * they reach, the panel's application as bundled, and a list of the packages (`sbom.json`). The Dockerfile copies the folder.
  */
 import { cp, mkdir, readdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { guarded, Refused } from "#core/runtime/runtime.ts";
+import { command } from "#core/platform/process/command-line.ts";
+import { Refused, runProgram } from "#core/runtime/runtime.ts";
 import { guideFiles } from "#panel/server/pages/guides.ts";
 import { BUILT, buildWeb } from "#panel/server/pages/web-bundle.ts";
 import { cycloneDx } from "#tools/sbom/cyclonedx.ts";
 import { builtManifest } from "./built-manifest.ts";
 import { reachedFiles } from "./reached-files.ts";
 
-/** Copied whole, but for the application: of that, only what the server imports. */
-const ROOMS = ["analytics", "api", "core", "ingest", "panel", "processors", "cli", "demo", "tools"];
+/** Copied whole, but for the application: of that and of the client's package, only what these import. */
+const ROOMS = ["analytics", "api", "core", "ingest", "panel", "processors", "cli", "demo"];
 const WEB = "panel/web";
 const OTHER_SOURCES = ["docs", "client/examples"];
 
-await guarded(async () => {
-  const [out, commit] = process.argv.slice(2);
-  if (out === undefined) throw new Refused("usage: bun run image-tree FOLDER [COMMIT]");
+async function buildTree(out: string, commit?: string): Promise<void> {
   if ((await readdir(out).catch(() => [])).length > 0) throw new Refused(`${out} is not empty`);
   const { packages, files, sources } = await reachedFiles();
   await mkdir(out, { recursive: true });
@@ -27,12 +26,23 @@ await guarded(async () => {
     await cp(room, join(out, room), { recursive: true, filter });
   }
   await writeFile(join(out, "package.json"), await builtManifest(commit));
-  const ofWeb = sources.filter((path) => path.startsWith(`${WEB}/`));
-  for (const path of [...ofWeb, ...files, ...guideFiles()]) {
+  for (const path of [...sources, ...files, ...guideFiles()]) {
     await mkdir(dirname(join(out, path)), { recursive: true });
     await cp(path, join(out, path), { dereference: true });
   }
   await buildWeb(join(out, BUILT));
   const sbom = cycloneDx(await Bun.file("package-lock.json").json(), packages);
   await writeFile(join(out, "sbom.json"), `${JSON.stringify(sbom, null, 2)}\n`);
+}
+
+const imageTree = command({
+  name: "npm run tool -- image-tree",
+  forms: ["FOLDER [COMMIT]"],
+  about:
+    "Builds what the container image has under /app. The commit is asked of git where none is named.",
+  options: {},
+  operands: [1, 2],
+  run: ({ operands: [out = "", commit] }) => buildTree(out, commit),
 });
+
+await runProgram(imageTree, process);

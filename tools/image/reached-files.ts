@@ -3,20 +3,13 @@ import { Glob } from "bun";
 
 const ENTRIES = [
   "analytics/main.ts",
-  "analytics/sql/main.ts",
   "api/main.ts",
   "ingest/doctor/main.ts",
   "ingest/main.ts",
   "panel/main.ts",
   "processors/main.ts",
-  "cli/archive/main.ts",
-  "cli/backup/main.ts",
-  "cli/doctor/main.ts",
   "cli/healthy/main.ts",
-  "cli/start/main.ts",
-  "cli/reencrypt/main.ts",
-  "cli/restore/main.ts",
-  "cli/setup/main.ts",
+  "cli/main.ts",
 ];
 /** The embedded engine: the image has a server beside it. */
 export const EMBEDDED = ["chdb", "chdb/*", "@chdb/*"];

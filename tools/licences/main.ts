@@ -1,4 +1,4 @@
-/** Lists the licences of the shipped packages (`bun run licences`); exits with 1 if one of them is not permissive. */
+/** Lists the licences of the shipped packages (`npm run tool -- licences`); exits with 1 if one of them is not permissive. */
 import { shippedPackages } from "./shipped.ts";
 
 const packages = shippedPackages(await Bun.file("package-lock.json").json());

@@ -16,7 +16,7 @@ export async function buildArtefacts(
   version: string,
 ): Promise<string[]> {
   const tree = join(out, "image");
-  await run(["npm", "run", "image-tree", "--", tree], root);
+  await run(["npm", "run", "tool", "--", "image-tree", tree], root);
   await cp(join(tree, "sbom.json"), join(out, "sbom.json"));
   await run(["npm", "pack", "--pack-destination", out], join(root, "client"));
   return [await buildImage(root, version), await buildPython(root, out)];

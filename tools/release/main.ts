@@ -1,5 +1,5 @@
 /**
- * Releases the version that the argument names (`bun run release 1.2.0`), in a clone of this repository: sets the version, closes
+ * Releases the version that the argument names, in a clone of this repository: sets the version, closes
  * the changelog's section Unreleased, checks the code, commits, tags, and builds what is published. Only when all of it is done
  * do commit and tag come back and the artefacts go to `dist/1.2.0`, so that a failure changes nothing. `--dry-run` leaves it at
  * the clone, `--test` runs the tests too. Nothing is pushed or published.
@@ -7,17 +7,14 @@
 import { cp, exists, mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
-import { guarded, Refused } from "#core/runtime/runtime.ts";
+import { command } from "#core/platform/process/command-line.ts";
+import { Refused, runProgram } from "#core/runtime/runtime.ts";
 import { buildArtefacts } from "./artefacts.ts";
 import { attempt, failOnSignals, run } from "./command.ts";
 import { providePackages } from "./packages.ts";
 import { CHANGED_FILES, refusalOf, releasedText } from "./release-files.ts";
 
-const USAGE = "usage: bun run release VERSION [--dry-run] [--test]";
-
-await guarded(async () => {
-  const { version, isDry, isTested } = argumentsOf(process.argv.slice(2));
+async function releaseVersion(version: string, isDry: boolean, isTested: boolean): Promise<void> {
   failOnSignals();
   await refuseUnready(version);
   const changes = await changesOf(version);
@@ -39,18 +36,6 @@ await guarded(async () => {
     tell(isDry ? `dry run: nothing was changed; built ${names}` : `dist/${version}: ${names}`);
   } finally {
     await rm(work, { recursive: true, force: true });
-  }
-});
-
-function argumentsOf(args: string[]) {
-  const options = { "dry-run": { type: "boolean" }, test: { type: "boolean" } } as const;
-  try {
-    const { values, positionals } = parseArgs({ args, options, allowPositionals: true });
-    const [version = "", ...rest] = positionals;
-    if (version === "" || rest.length > 0) throw new Refused(USAGE);
-    return { version, isDry: values["dry-run"] === true, isTested: values.test === true };
-  } catch {
-    throw new Refused(USAGE);
   }
 }
 
@@ -107,3 +92,19 @@ async function bringBack(clone: string, artefacts: string, version: string): Pro
 function tell(line: string): void {
   process.stdout.write(`${line}\n`);
 }
+
+const release = command({
+  name: "npm run tool -- release",
+  forms: ["VERSION [--dry-run] [--test]"],
+  about:
+    "Sets the version, closes the changelog's section, checks, commits, tags and builds what is published.",
+  options: {
+    "dry-run": { type: "boolean", about: "does everything but the commit and the tag" },
+    test: { type: "boolean", about: "runs all tests too" },
+  },
+  operands: [1, 1],
+  run: ({ values, operands: [version = ""] }) =>
+    releaseVersion(version, values["dry-run"] === true, values.test === true),
+});
+
+await runProgram(release, process);

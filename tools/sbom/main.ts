@@ -1,4 +1,4 @@
-/** Prints the software bill of materials of everything that is shipped (`bun run sbom`): CycloneDX as JSON. */
+/** Prints the software bill of materials of everything that is shipped (`npm run tool -- sbom`): CycloneDX as JSON. */
 import { cycloneDx } from "./cyclonedx.ts";
 
 const sbom = cycloneDx(await Bun.file("package-lock.json").json());

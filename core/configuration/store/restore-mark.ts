@@ -35,7 +35,7 @@ export async function expectRestored(dataDir: string): Promise<void> {
   const backup = await interruptedRestore(dataDir);
   if (backup === null) return;
   throw new RestoreUnfinished(
-    `A restore into ${dataDir} was interrupted: run \`bun run restore ${backup}\` again with this DATA_DIR. ` +
+    `A restore into ${dataDir} was interrupted: run \`npx waybill restore ${backup}\` again with this DATA_DIR. ` +
       "It starts over. Without the backup, use another DATA_DIR.",
   );
 }

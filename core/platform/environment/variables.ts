@@ -1,6 +1,6 @@
 /**
  * The environment variables: how each is read, its value when it is not set, and what it means. `.env.example` is made from
- * this table (`bun run env-example`), and a test compares the names with README.md.
+ * this table (`npm run tool -- env-example`), and a test compares the names with README.md.
  */
 import {
   addresses,
@@ -141,7 +141,7 @@ export const VARIABLES = {
   ),
   ENCRYPTION_KEY_PREVIOUS: optional(
     secret,
-    "The previous key, while `bun run reencrypt` replaces it.",
+    "The previous key, while `npx waybill reencrypt` replaces it.",
   ),
 
   WEBHOOK_ALLOWED_CIDRS: preset(
@@ -332,5 +332,5 @@ export function envExample(): string {
   const blocks = Object.entries(VARIABLES).map(
     ([name, { fallback, meaning }]) => `# ${meaning}\n#${name}=${fallback ?? ""}\n`,
   );
-  return `# Environment variables of Waybill with their defaults. Made by \`bun run env-example\`.\n\n${blocks.join("\n")}`;
+  return `# Environment variables of Waybill with their defaults. Made by \`npm run tool -- env-example\`.\n\n${blocks.join("\n")}`;
 }

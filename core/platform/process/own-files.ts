@@ -1,6 +1,6 @@
 /**
  * Files of ours and of packages that are read by their paths while the product runs. They stand in the repository and in the
- * image where they belong; a standalone binary (`bun run binary`) has them beside it.
+ * image where they belong; a standalone binary (`npm run tool -- binary`) has them beside it.
  */
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";

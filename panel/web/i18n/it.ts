@@ -576,7 +576,7 @@ export const it: Messages = {
       "cluster-replica-no-failover": {
         check: "Le repliche subentrano ai loro master",
         advice:
-          "Porta a termine lo spostamento di slot che lo ha impostato (bun run slots -- --apply), oppure imposta cluster-replica-no-failover no.",
+          "Porta a termine lo spostamento di slot che lo ha impostato (npx waybill slots --apply), oppure imposta cluster-replica-no-failover no.",
       },
       "redis-slots": {
         check: "Ogni slot ha un master",
@@ -586,7 +586,7 @@ export const it: Messages = {
       "redis-moves": {
         check: "Nessuno slot è a metà fra due master",
         advice:
-          "Aspetta che lo spostamento in corso finisca, oppure portalo a termine: bun run slots -- --apply.",
+          "Aspetta che lo spostamento in corso finisca, oppure portalo a termine: npx waybill slots --apply.",
       },
       "redis-replicas": {
         check: "Ogni master ha una replica",
@@ -600,7 +600,7 @@ export const it: Messages = {
       },
       "redis-placement": {
         check: "I master si dividono le partizioni in modo equilibrato",
-        advice: "Vedi `bun run slots -- --masters N`, che propone una distribuzione e la applica.",
+        advice: "Vedi `npx waybill slots --masters N`, che propone una distribuzione e la applica.",
       },
       "redis-clock": {
         check: "Gli orologi concordano",

@@ -140,7 +140,7 @@ describe.each(STORES)("secrets on %s", (kind) => {
     return texts;
   }
 
-  /** What `bun run reencrypt` does. */
+  /** What `npx waybill reencrypt` does. */
   async function rotate(env: Record<string, string>, waitLimitMs = 5_000): Promise<number> {
     const config = configOf(env);
     const { redis, close: closeStore } = await openStore(config, log);
@@ -418,15 +418,15 @@ describe("the programs, on an embedded store", () => {
     LOG_LEVEL: "error",
   });
   const run = (program: string, keys: Record<string, string>, ...args: string[]) =>
-    outcomeOf(startCommand(["bun", program, ...args], keys));
+    outcomeOf(startCommand(["bun", ...program.split(" "), ...args], keys));
 
-  test("a wrong key is one line and status 1, and bun run reencrypt says when the previous key can be removed", async () => {
+  test("a wrong key is one line and status 1, and npx waybill reencrypt says when the previous key can be removed", async () => {
     const file = join(folder, "setup.json");
     await writeFile(file, JSON.stringify(setupWithWebhook()));
-    expect((await run("cli/setup/main.ts", env(OLD), file)).status).toBe(0);
+    expect((await run("cli/main.ts setup", env(OLD), file)).status).toBe(0);
 
     for (const [program, ...args] of [
-      ["cli/start/main.ts", "--quiet"],
+      ["cli/main.ts start", "--quiet"],
       ["ingest/main.ts"],
     ] as const) {
       const { errors, status } = await run(program, env(THIRD), ...args);
@@ -434,19 +434,19 @@ describe("the programs, on an embedded store", () => {
       expect(errors.trim().split("\n")).toHaveLength(1);
       expect(errors).toStartWith(WRONG);
     }
-    const usage = await run("cli/reencrypt/main.ts", env(NEW));
-    expect(usage.status).toBe(1);
-    expect(usage.errors).toStartWith("usage: ");
+    const lacking = await run("cli/main.ts reencrypt", env(NEW));
+    expect(lacking.status).toBe(1);
+    expect(lacking.errors).toStartWith("ENCRYPTION_KEY_PREVIOUS must be set too");
 
-    const done = await run("cli/reencrypt/main.ts", env(NEW, OLD));
+    const done = await run("cli/main.ts reencrypt", env(NEW, OLD));
     expect([done.status, done.errors]).toEqual([0, ""]);
     expect(done.output).toMatch(
       /^\d+ secrets? re-encrypted; ENCRYPTION_KEY_PREVIOUS can be removed/,
     );
-    const again = await run("cli/reencrypt/main.ts", env(NEW, OLD));
+    const again = await run("cli/main.ts reencrypt", env(NEW, OLD));
     expect(again.output).toStartWith("0 secrets");
-    expect((await run("cli/setup/main.ts", env(NEW), file)).output).toEndWith(": 0 written\n");
-    expect((await run("cli/setup/main.ts", env(OLD), file)).errors).toStartWith(REPLACED);
+    expect((await run("cli/main.ts setup", env(NEW), file)).output).toEndWith(": 0 written\n");
+    expect((await run("cli/main.ts setup", env(OLD), file)).errors).toStartWith(REPLACED);
   }, 300_000);
 });
 
@@ -503,7 +503,7 @@ describe("the programs, on a Redis server", () => {
     const file = join(folder, "setup.json");
     const more = [...(setup.couriers ?? []), ...couriers];
     await writeFile(file, JSON.stringify({ ...setup, couriers: more }));
-    const applied = startCommand(["bun", "cli/setup/main.ts", file], envOf("one", OLD));
+    const applied = startCommand(["bun", "cli/main.ts", "setup", file], envOf("one", OLD));
     expect(await outcomeOf(applied)).toMatchObject({ status: 0 });
 
     const client = await connect();
@@ -515,7 +515,7 @@ describe("the programs, on a Redis server", () => {
       const sealed = texts.flatMap((text) => JSON.parse(text ?? "[]") as string[]);
       return sealed.filter((one) => vault.isCurrent(one)).length;
     };
-    const command = ["bun", "cli/reencrypt/main.ts"];
+    const command = ["bun", "cli/main.ts", "reencrypt"];
     // Slow enough to be killed in time.
     const slow = await startRedisProxy({ port: Number(new URL(REDIS_URL).port) });
     slow.delay(5);
@@ -542,7 +542,7 @@ describe("the programs, on a Redis server", () => {
     const first = { ...envOf("first", NEW), JWT_SECRET: "jwt-secret-of-the-first", PANEL_TOKEN };
     const file = join(folder, "empty.json");
     await writeFile(file, "{}");
-    const applied = startCommand(["bun", "cli/setup/main.ts", file], first);
+    const applied = startCommand(["bun", "cli/main.ts", "setup", file], first);
     expect(await outcomeOf(applied)).toMatchObject({ status: 0 });
     const second = envOf("second", NEW);
     for (const [program, env, lacks] of [

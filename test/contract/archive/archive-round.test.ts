@@ -139,7 +139,7 @@ describe("once shipments are archived", () => {
 
   async function command(...args: string[]) {
     const env = { PUBLIC_URL: panel.url ?? "", PANEL_TOKEN: runtime.secrets.panelToken };
-    return outcomeOf(startCommand(["bun", "cli/archive/main.ts", ...args], env));
+    return outcomeOf(startCommand(["bun", "cli/main.ts", "archive", ...args], env));
   }
 
   async function total(): Promise<number> {
@@ -163,7 +163,7 @@ describe("once shipments are archived", () => {
 
   const hot = async () => (await readShipments(runtime.redis, ids)).length;
 
-  test("`bun run archive --status` tells what is archived, how far it is, and what moved last", async () => {
+  test("`waybill archive --status` tells what is archived, how far it is, and what moved last", async () => {
     const { status, output } = await command("--status");
     expect(status).toBe(0);
     expect(output).toContain("Archived after 30 days.");
@@ -172,7 +172,11 @@ describe("once shipments are archived", () => {
     expect(output).toContain("Backlog: 0 shipments");
     expect(output).toMatch(/Latest complete round: ended \d+ s ago/);
     expect(output).toMatch(/Latest batch: 251 shipments, 20/);
-    expect((await command("--unknown")).status).toBe(1);
+    const json = JSON.parse((await command("--status", "--json")).output);
+    expect(json).toMatchObject({
+      afterDays: 30,
+      companies: [{ companyCode: "acme", archived: 251 }],
+    });
   }, 300_000);
 
   test("a round of the archiver looks at damaged rows again; `--status` and a metric tell of those that are left", async () => {

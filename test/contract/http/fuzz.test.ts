@@ -1,4 +1,4 @@
-/** The short form of `bun run fuzz`: the three OpenAPI documents against the running product, where schemathesis is installed. */
+/** The short form of `npm run tool -- fuzz`: the three OpenAPI documents against the running product, where schemathesis is installed. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { fuzz, isInstalled } from "#test/fuzz/schemathesis.ts";
 import { type Served, serve } from "#test/fuzz/serve.ts";
@@ -7,7 +7,7 @@ import { type Served, serve } from "#test/fuzz/serve.ts";
 const CASES = 5;
 const LIMIT_MS = 900_000;
 
-describe.skipIf(!isInstalled())("with schemathesis, which `bun run fuzz` installs", () => {
+describe.skipIf(!isInstalled())("with schemathesis, which `npm run tool -- fuzz` installs", () => {
   let served: Served;
 
   beforeAll(async () => {

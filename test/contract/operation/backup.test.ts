@@ -1,4 +1,4 @@
-/** `bun run backup` and `bun run restore`: both embedded stores of one moment, taken under load, and the same again elsewhere. */
+/** `npx waybill backup` and `npx waybill restore`: both embedded stores of one moment, taken under load, and the same again elsewhere. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { appendFile, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
@@ -32,9 +32,11 @@ describe("a backup of the embedded stores", () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  const run = (verb: "backup" | "restore", target: string, dataDir: string) =>
+  const run = (verb: "backup" | "restore", target: string, dataDir: string, ...options: string[]) =>
     outcomeOf(
-      startCommand(["bun", `cli/${verb}/main.ts`, target], { DATA_DIR: join(folder, dataDir) }),
+      startCommand(["bun", "cli/main.ts", verb, target, ...options], {
+        DATA_DIR: join(folder, dataDir),
+      }),
     );
 
   async function startOn(dataDir: string): Promise<Product> {
@@ -95,8 +97,10 @@ describe("a backup of the embedded stores", () => {
 
   test("is taken while nothing runs too, is readable by its owner alone, and leaves nothing behind", async () => {
     const cold = join(folder, "cold");
-    const { errors, status } = await run("backup", cold, "second");
+    const { output, errors, status } = await run("backup", cold, "second", "--json");
     expect([status, errors]).toEqual([0, ""]);
+    const { files } = await Bun.file(join(cold, "waybill-backup.json")).json();
+    expect(JSON.parse(output)).toMatchObject({ folder: cold, files: Object.keys(files).length });
     expect((await stat(cold)).mode & 0o077).toBe(0);
     expect(await readdir(join(folder, "second", "redis"))).not.toContain("dump.rdb");
     const shadow = join(folder, "second", "clickhouse", "shadow");
@@ -107,7 +111,7 @@ describe("a backup of the embedded stores", () => {
   test("restored by a command that is killed, it starts no role until it is restored again", async () => {
     const dataDir = join(folder, "interrupted");
     const env = { DATA_DIR: dataDir };
-    const killed = startCommand(["bun", "cli/restore/main.ts", backup], env);
+    const killed = startCommand(["bun", "cli/main.ts", "restore", backup], env);
     await eventually(
       () => existsSync(join(dataDir, "restore-unfinished")),
       "the restore has begun",
@@ -118,12 +122,13 @@ describe("a backup of the embedded stores", () => {
       const { errors, status } = await outcomeOf(startCommand(command, env));
       expect(status).toBe(1);
       expect(errors).toBe(
-        `A restore into ${dataDir} was interrupted: run \`bun run restore ${backup}\` again with this DATA_DIR. ` +
+        `A restore into ${dataDir} was interrupted: run \`npx waybill restore ${backup}\` again with this DATA_DIR. ` +
           "It starts over. Without the backup, use another DATA_DIR.\n",
       );
     }
-    const { errors, status } = await run("restore", backup, "interrupted");
+    const { output, errors, status } = await run("restore", backup, "interrupted", "--json");
     expect([status, errors]).toEqual([0, ""]);
+    expect(JSON.parse(output)).toMatchObject({ dataDir, takenAt: expect.any(String) });
     expect(await readdir(dataDir)).not.toContain("restore-unfinished");
   }, 300_000);
 
@@ -154,7 +159,7 @@ describe("a backup of the embedded stores", () => {
   test("servers are left to their own means", async () => {
     const env = { DATA_DIR: join(folder, "fourth"), REDIS_URL: "redis://127.0.0.1:1" };
     for (const verb of ["backup", "restore"]) {
-      const started = startCommand(["bun", `cli/${verb}/main.ts`, backup], env);
+      const started = startCommand(["bun", "cli/main.ts", verb, backup], env);
       const { errors, status } = await outcomeOf(started);
       expect([status, errors.startsWith("Only the embedded stores are")]).toEqual([1, true]);
     }

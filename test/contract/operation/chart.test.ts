@@ -20,7 +20,7 @@ import { findKubeconform } from "#test/support/kubeconform.ts";
 import { KINDS, unknownMembers, validate } from "#test/support/kubernetes-schemas.ts";
 import { outcomeOf, startCommand } from "#test/support/product/command.ts";
 import { startKubeApi } from "#test/support/servers/kube-api.ts";
-import { readSchema, valuePaths, valuesTable } from "#tools/chart-values.ts";
+import { readSchema, valuePaths, valuesTable } from "#tools/chart-values/values-table.ts";
 
 const ROLES = ["analytics", "api", "ingest", "panel", "processors"];
 const PORTS = { ingest: 8081, api: 8080, panel: 8082, processors: 8083, analytics: 8084 };
@@ -578,7 +578,7 @@ describe.skipIf(helm === null)("the notes after an install", () => {
 });
 
 describe("the documents", () => {
-  test("the operations guide has the table of all values that `bun run chart-values` prints", async () => {
+  test("the operations guide has the table of all values that `npm run tool -- chart-values` prints", async () => {
     const guide = await Bun.file("docs/operations.md").text();
     const table = await valuesTable();
     const from = guide.indexOf(table.slice(0, table.indexOf("\n")));

@@ -35,12 +35,6 @@ async function fileOf(name: string, content: unknown): Promise<string> {
 }
 
 describe("the start", () => {
-  test("refuses an unknown flag by one line and status 1", async () => {
-    const { errors, status } = await run("bun", "cli/start/main.ts", "--loud");
-    expect(status).toBe(1);
-    expect(errors).toBe("Unknown option '--loud'; known are --quiet and --reset-demo\n");
-  });
-
   test("names the commands for apt, brew and docker where redis-server cannot be installed", async () => {
     const path = join(folder, "bin");
     await mkdir(path);
@@ -58,7 +52,7 @@ describe("the start", () => {
 
   test("stops, with its Redis, when nobody reads its log any more", async () => {
     const unread = join(folder, "unread");
-    const product = startCommand(["bun", "cli/start/main.ts", "--quiet"], { DATA_DIR: unread });
+    const product = startCommand(["bun", "cli/main.ts", "start", "--quiet"], { DATA_DIR: unread });
     const reader = product.stdout.getReader();
     await reader.read();
     const pid = Number(await readFile(join(unread, "redis", "redis.pid"), "utf8"));
@@ -78,18 +72,18 @@ describe("the start", () => {
   }, 300_000);
 });
 
-describe("bun run setup", () => {
+describe("waybill setup", () => {
   const company = { code: "acme", channels: [{ code: "acme-it", apiKeys: [{ code: "main" }] }] };
 
   test("prints how much it wrote, and a generated secret only the first time", async () => {
     const path = await fileOf("good.json", { companies: [company] });
-    const first = await run("bun", "cli/setup/main.ts", path);
+    const first = await run("bun", "cli/main.ts", "setup", path);
     expect(first.status).toBe(0);
     expect(first.output).toMatch(/: [1-9]\d* written\n$/);
     expect(first.errors).toMatch(
       /channel acme-it, API key main, shown only now: key_[0-9a-f]{64}\n/,
     );
-    const second = await run("bun", "cli/setup/main.ts", path);
+    const second = await run("bun", "cli/main.ts", "setup", path);
     expect(second.output).toEndWith(": 0 written\n");
     expect(second.errors).toBe("");
   });
@@ -100,7 +94,7 @@ describe("bun run setup", () => {
     await product.start();
     const path = await fileOf("beside.json", { companies: [company] });
     const env = { DATA_DIR: own };
-    const beside = await outcomeOf(startCommand(["bun", "cli/setup/main.ts", path], env));
+    const beside = await outcomeOf(startCommand(["bun", "cli/main.ts", "setup", path], env));
     expect(beside.status).toBe(0);
     expect(beside.output).toEndWith(" written\n");
     expect(beside.errors).toBe("");
@@ -114,6 +108,7 @@ describe("bun run setup", () => {
       couriers: [{ code: "X" }],
       companies: [{ name: "A" }],
     });
+    // As compose.yaml and the chart start it.
     const { errors, status } = await run("bun", "cli/setup/main.ts", path);
     expect(status).toBe(1);
     expect(errors).toContain("couriers[0].tokens: REQUIRED");
@@ -121,7 +116,7 @@ describe("bun run setup", () => {
   });
 
   test("prints the JSON Schema of the setup file", async () => {
-    const { output, status } = await run("bun", "cli/setup/main.ts", "--schema");
+    const { output, status } = await run("bun", "cli/main.ts", "setup", "--schema");
     expect(status).toBe(0);
     expect(Object.keys(JSON.parse(output).properties)).toContain("couriers");
   });

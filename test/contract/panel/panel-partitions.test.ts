@@ -1,4 +1,4 @@
-/** What each partition takes, as the panel and `bun run slots` show it (docs/operations.md, "Placement"). */
+/** What each partition takes, as the panel and `npx waybill slots` show it (docs/operations.md, "Placement"). */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readPartitionLoads, startCallCounts } from "#core/placement/store/partition-load.ts";
 import { companyTag, PARTITION_TAGS, shipmentPartition } from "#core/platform/redis/keys.ts";
@@ -64,14 +64,15 @@ test("calls are counted by the partition of their first key, added up when a pro
   expect(body.find((one: { partition: string }) => one.partition === tag)).toEqual(wanted);
 });
 
-test("`bun run slots` lists the partitions of one server, and refuses to place them", async () => {
+test("`waybill slots` lists the partitions of one server, and refuses to place them", async () => {
   const server = await startRedisServer();
   const env = { REDIS_URL: server.url };
   const run = (...args: string[]) =>
-    outcomeOf(startCommand(["bun", "cli/slots/main.ts", ...args], env));
+    outcomeOf(startCommand(["bun", "cli/main.ts", "slots", ...args], env));
   const listed = await run();
   expect([listed.status, listed.errors]).toEqual([0, ""]);
   expect(listed.output.match(/the one server$/gm)).toHaveLength(PARTITION_TAGS.length);
+  expect(JSON.parse((await run("--json")).output)).toHaveLength(PARTITION_TAGS.length);
   const refused = await run("--masters", "3").finally(server.stop);
   expect([refused.status, refused.errors]).toEqual([
     1,

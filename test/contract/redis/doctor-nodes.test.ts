@@ -140,10 +140,10 @@ test("min-replicas-to-write may be set where writes are meant to be refused with
   await tell(port, "CONFIG", "SET", "min-replicas-to-write", "0");
 });
 
-test("`bun run doctor store` examines all nodes, and its status tells that one deviates", async () => {
+test("`waybill doctor` examines all nodes, and its status tells that one deviates", async () => {
   const [{ port, place } = { port: 0, place: "" }] = await nodesOf(false);
   const env = { REDIS_CLUSTER_URLS: cluster.urls, REDIS_WAIT_REPLICAS: "1" };
-  const run = () => outcomeOf(startCommand(["bun", "cli/doctor/main.ts", "store"], env));
+  const run = () => outcomeOf(startCommand(["bun", "cli/main.ts", "doctor", "store"], env));
   await tell(port, "CONFIG", "SET", "appendonly", "no");
   const { status, output } = await run();
   await tell(port, "CONFIG", "SET", "appendonly", "yes");

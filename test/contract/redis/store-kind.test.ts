@@ -151,7 +151,11 @@ test("bun run setup and roles alone are real, and refuse the demo's store with s
   await fill(true, DEMO);
   const path = join(root, "setup.json");
   await writeFile(path, JSON.stringify(testSetup()));
-  for (const command of [["bun", "cli/setup/main.ts", path], ["bun", "api/main.ts"], [...BARE]]) {
+  for (const command of [
+    ["bun", "cli/main.ts", "setup", path],
+    ["bun", "api/main.ts"],
+    [...BARE],
+  ]) {
     const { errors, status } = await outcomeOf(startCommand(command, { DATA_DIR: dataDir }));
     expect([status, errors.split("\n").length]).toEqual([1, 2]);
     expect(errors).toContain("holds the demo's data");

@@ -248,10 +248,10 @@ describe("the examination of the stores", () => {
     expect(wrong[0].advice).not.toBe("");
   });
 
-  test("is printed by `bun run doctor store`, whose status tells whether anything is to be changed", async () => {
+  test("is printed by `waybill doctor`, whose status tells whether anything is to be changed", async () => {
     const server = await startRedisServer({ appendfsync: "everysec" });
     const run = () =>
-      outcomeOf(startCommand(["bun", "cli/doctor/main.ts", "store"], { REDIS_URL: server.url }));
+      outcomeOf(startCommand(["bun", "cli/main.ts", "doctor", "store"], { REDIS_URL: server.url }));
     try {
       const { status, output } = await run();
       expect(status).toBe(1);

@@ -32,7 +32,7 @@ const FILES_LIMIT = 1_024;
 const SHIPMENTS = 10;
 /** Longer than an answer may take. */
 const FROZEN_MS = 1_300;
-/** What `npm run test:slow` provokes; `bun run reliability` provokes all. */
+/** What `npm run test:slow` provokes; `npm run tool -- reliability` provokes all. */
 const SHORT_FORM = [
   "WaybillRedisUnavailable",
   "WaybillLedgerDifference",
@@ -116,7 +116,7 @@ describe.if(promtool !== null)("by Prometheus itself", () => {
       const common = { trigger: "every_event", alertEmail: "ops@acme.test" } as const;
       channel.webhooks = [{ code: "main", url, statuses: ["IN_TRANSIT"], ...common }];
     }
-    const start = `ulimit -n ${FILES_LIMIT}; exec bun cli/start/main.ts --quiet`;
+    const start = `ulimit -n ${FILES_LIMIT}; exec bun cli/main.ts start --quiet`;
     product = await newProduct(["sh", "-c", start], setup, {
       REDIS_URL: server.url,
       WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8",

@@ -31,7 +31,7 @@ beforeAll(async () => {
   step = join(folder, "step");
   await writeFile(step, "0");
   const clock = fileURLToPath(import.meta.resolve("#test/support/product/stepped-clock.ts"));
-  const command = ["bun", "--preload", clock, "cli/start/main.ts", "--quiet"] as const;
+  const command = ["bun", "--preload", clock, "cli/main.ts", "start", "--quiet"] as const;
   product = await newProduct(command, testSetup(), { CLOCK_STEP_FILE: step });
   await product.start();
 }, 300_000);

@@ -50,8 +50,12 @@ describe.skipIf(!previous)(`from ${previous}`, () => {
     server = await startRedisServer();
     const env = { ...SECRETS, REDIS_URL: server.url };
     // Where the programs of 0.1.0 were.
-    const places = ["cli/start/main.ts", "start/main.ts"].map((path) => join(folder, path));
-    const old = ["bun", places.find((path) => existsSync(path)) ?? "", "--quiet"] as const;
+    const places = ["cli/main.ts start", "cli/start/main.ts", "start/main.ts"].map((one) =>
+      one.split(" "),
+    );
+    const [program = "", ...args] =
+      places.find(([path = ""]) => existsSync(join(folder, path))) ?? [];
+    const old = ["bun", join(folder, program), ...args, "--quiet"] as const;
     before = await newProduct(old, testSetup(), env);
     now = await newProduct(BARE, testSetup(), env);
     await before.start();

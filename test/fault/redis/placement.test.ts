@@ -1,5 +1,5 @@
 /**
- * docs/operations.md, "Placement": `bun run slots` moves slots of a running cluster. Couriers send and a merchant receives while a master
+ * docs/operations.md, "Placement": `npx waybill slots` moves slots of a running cluster. Couriers send and a merchant receives while a master
  * is emptied, the command is killed and run again, and a new master takes its share.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
@@ -57,7 +57,7 @@ afterAll(async () => {
 
 const clusterEnv = () => ({ REDIS_CLUSTER_URLS: cluster.urls, REDIS_WAIT_REPLICAS: "1" });
 const start = (...args: string[]) =>
-  startCommand(["bun", "cli/slots/main.ts", ...args], clusterEnv());
+  startCommand(["bun", "cli/main.ts", "slots", ...args], clusterEnv());
 const slots = (...args: string[]) => outcomeOf(start(...args));
 
 /** Those that have slots. */
@@ -162,7 +162,7 @@ test("slots move under load, the command killed and run again, and no event and 
   expect(product.output()).not.toContain("dead letter");
 
   const { output } = await outcomeOf(
-    startCommand(["bun", "cli/doctor/main.ts", "store"], clusterEnv()),
+    startCommand(["bun", "cli/main.ts", "doctor", "store"], clusterEnv()),
   );
   const bad = output.split("\n").filter((line) => line.startsWith("BAD"));
   expect(bad).toEqual([]);
@@ -170,15 +170,17 @@ test("slots move under load, the command killed and run again, and no event and 
 
 test("what cannot be planned or moved is refused with the reason, and nothing changes", async () => {
   const before = await masters();
-  for (const [args, reason] of [
-    [["--masters", "9"], "masters: add others first"],
-    [["--masters", "49"], "48 partitions cannot be on more masters"],
-    [["--masters", "0"], "usage: bun run slots"],
-    [["--masters", "1.5"], "usage: bun run slots"],
-    [["--apply"], "usage: bun run slots"],
+  for (const [args, status, reason] of [
+    [["--masters", "9"], 1, "masters: add others first"],
+    [["--masters", "49"], 1, "48 partitions cannot be on more masters"],
+    [["--masters", "0"], 2, "usage: waybill slots"],
+    [["--masters", "1.5"], 2, "usage: waybill slots"],
+    [["--apply"], 2, "usage: waybill slots"],
   ] as const) {
-    const { status, errors } = await slots(...args);
-    expect([args, status, errors]).toEqual([args, 1, expect.stringContaining(reason)]);
+    const done = await slots(...args);
+    expect([args, done.status, done.errors]).toEqual([
+      ...[args, status, expect.stringContaining(reason)],
+    ]);
   }
   expect((await masters()).map((node) => node.slots)).toEqual(before.map((node) => node.slots));
 }, 60_000);

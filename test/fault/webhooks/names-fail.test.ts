@@ -86,7 +86,7 @@ describe.skipIf(!canMount || !IS_MEASURED)("with name servers of its own", () =>
       channel.webhooks = [{ code: "main", url, ...common }];
     }
     const mounts = `mount --bind ${hosts} /etc/hosts && mount --bind ${servers} /etc/resolv.conf`;
-    const start = `${mounts} && exec bun cli/start/main.ts --quiet`;
+    const start = `${mounts} && exec bun cli/main.ts start --quiet`;
     product = await newProduct(["unshare", "-m", "sh", "-c", start], setup, {
       REDIS_URL: `redis://${REDIS}:${server.port}`,
       WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8",

@@ -4,6 +4,7 @@ import { mkdtemp, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { Glob } from "bun";
+import { COMMANDS } from "#cli/commands.ts";
 import { VARIABLES } from "#core/platform/environment/variables.ts";
 import { demoSetup } from "#demo/demo-setup.ts";
 import { event, push } from "#test/support/clients/courier.ts";
@@ -12,6 +13,7 @@ import { commandsOf, DOCUMENTS, type Example, examplesIn } from "#test/support/d
 import { outcomeOf, startCommand } from "#test/support/product/command.ts";
 import { newProduct, PANEL_TOKEN, type Product } from "#test/support/product/product.ts";
 import { freePort } from "#test/support/servers/free-port.ts";
+import { TOOLS } from "#tools/tools.ts";
 
 const API_KEY = "demo_key_aurora_shop";
 /** Tests that read a document and try its examples of these languages. */
@@ -46,7 +48,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "waybill-documents-"));
   const setup = demoSetup("https://127.0.0.1:1", () => "http://127.0.0.1:1");
   const env = { WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8" };
-  product = await newProduct(["bun", "cli/start/main.ts", "--quiet"], setup, env);
+  product = await newProduct(["bun", "cli/main.ts", "start", "--quiet"], setup, env);
   await product.start();
 }, 300_000);
 
@@ -127,14 +129,10 @@ describe("the other commands", () => {
   });
 
   test("of SQL access are answered", async () => {
-    const statements = commands.filter(({ command }) => command.startsWith('bun run sql "'));
+    const statements = commands.filter(({ command }) => command.startsWith('npx waybill sql "'));
     expect(statements.length).toBeGreaterThan(1);
     for (const { command } of statements) {
-      const run = command.replace(
-        "bun run sql",
-        `${process.execPath} ${resolve("analytics/sql/main.ts")}`,
-      );
-      await shell(run);
+      await shell(command.replace("npx waybill", `${process.execPath} ${resolve("cli/main.ts")}`));
     }
     expect((await stat(join(folder, "performance.parquet"))).size).toBeGreaterThan(0);
   });
@@ -156,21 +154,24 @@ async function faultOf(command: string): Promise<string | null> {
   if (script) {
     const name = script[1] ?? script[2] ?? "";
     if (!(name in scripts)) return `${command}: no script ${name}`;
+    const tool = /^npm run tool -- ([\w-]+)/.exec(program)?.[1];
+    if (tool !== undefined && !(tool in TOOLS)) return `${command}: no tool ${tool}`;
     const path = /\btest\/[\w./-]+/.exec(program)?.[0];
     return path === undefined || (await exists(path)) ? null : `${command}: no ${path}`;
   }
   const [name = ""] = program.split(" ");
   if (name === ".ci/run") return (await exists(name)) ? null : `${command}: no ${name}`;
   if (name === "helm") return helmFault(command);
-  if (name === "docker") return dockerFault(command, scripts);
-  if (name === "npx") return npxFault(command);
+  if (name === "docker") return dockerFault(command);
+  if (name === "npx") return npxFault(program);
   const isKnown = ["cat", "node", "kubectl"].includes(name);
   return isKnown ? null : `${command}: nothing here tries it`;
 }
 
-/** Of the client's program, or of the lint of every description that the ports serve. */
+/** Of our program, or of the lint of every description that the ports serve. */
 function npxFault(command: string): string | null {
-  if (command.startsWith("npx waybill listen ")) return null;
+  const [, name] = /^npx waybill (\w+)/.exec(command) ?? [];
+  if (name !== undefined) return name in COMMANDS ? null : `${command}: no command ${name}`;
   const linted = [...command.matchAll(/http:\/\/[\d.:]+(\/\S+)/g)].map(([, path = ""]) => path);
   const isWhole = Bun.deepEquals(linted, [
     ...["/v1/openapi.json", "/v2/openapi.json"],
@@ -190,14 +191,14 @@ async function helmFault(command: string): Promise<string | null> {
 }
 
 /** `test/image` builds the image and runs the commands of its containers. */
-async function dockerFault(command: string, scripts: object): Promise<string | null> {
+async function dockerFault(command: string): Promise<string | null> {
   if (command === "docker build -t waybill .") return null;
-  const [, service = "", script = ""] =
-    /^docker compose exec (\w+) bun run ([\w-]+)/.exec(command) ?? [];
+  const [, service = "", name = ""] =
+    /^docker compose exec (\w+) waybill (\w+)/.exec(command) ?? [];
   const { services } = Bun.YAML.parse(await Bun.file("compose.yaml").text()) as {
     readonly services: object;
   };
-  return service in services && script in scripts ? null : `${command}: nothing there to run`;
+  return service in services && name in COMMANDS ? null : `${command}: nothing there to run`;
 }
 
 const exists = (path: string) =>
@@ -207,6 +208,11 @@ const exists = (path: string) =>
 
 test("commands and files that the text names are there", async () => {
   const { scripts } = await Bun.file("package.json").json();
+  const calls = [
+    [/`(?:bun|npm) run ([\w-]+)/g, scripts],
+    [/`npm run tool -- ([\w-]+)/g, TOOLS],
+    [/`(?:npx )?waybill (\w+)/g, COMMANDS],
+  ] as const;
   const missing: string[] = [];
   for (const document of [
     ...DOCUMENTS,
@@ -214,8 +220,10 @@ test("commands and files that the text names are there", async () => {
     ...new Glob("docs/decisions/*.md").scanSync("."),
   ]) {
     const text = await Bun.file(document).text();
-    for (const [, name = ""] of text.matchAll(/`bun run ([\w-]+)/g)) {
-      if (!(name in scripts)) missing.push(`${document}: bun run ${name}`);
+    for (const [pattern, known] of calls) {
+      for (const [call, name = ""] of text.matchAll(pattern)) {
+        if (!(name in known)) missing.push(`${document}: ${call}`);
+      }
     }
     for (const [, path = ""] of text.matchAll(
       /`(?:bun )?((?:bench|test|start|deploy)\/[\w/.-]+\.\w+)/g,
@@ -237,7 +245,7 @@ test("examples in JSON are well-formed, and setup files are ones that a setup ta
     await writeFile(file, bare);
     const env = { DATA_DIR: join(folder, "data"), LOG_LEVEL: "error" };
     const { output, status } = await outcomeOf(
-      startCommand(["bun", "cli/setup/main.ts", file], env),
+      startCommand(["bun", "cli/main.ts", "setup", file], env),
     );
     expect([document, output, status]).toEqual([document, output, 0]);
   }
@@ -255,7 +263,7 @@ test("the receiver of the first five minutes verifies what listen brings it", as
   const secret = /SECRET=(\S+)/.exec(
     lines.find((code) => code.includes("receiver.mjs")) ?? "",
   )?.[1];
-  const listen = lines.find((code) => code.includes("run listen")) ?? "";
+  const listen = lines.find((code) => code.includes("waybill listen")) ?? "";
   const receiver = startCommand(
     ["node", "receiver.mjs"],
     { SECRET: secret ?? "" },
@@ -264,7 +272,7 @@ test("the receiver of the first five minutes verifies what listen brings it", as
   const command = listen.replace(/^PANEL_TOKEN=\S+ \S+ /, "").replace("3000", port);
   const panel = { PANEL_TOKEN, WAYBILL_PANEL_URL: product.panel };
   const listening = startCommand(
-    ["bash", "-c", `exec ${command.replace(/^.*?npm/, "npm")}`],
+    ["bash", "-c", `exec ${command.replace(/^.*?npx waybill/, "bun cli/main.ts")}`],
     panel,
   );
   try {

@@ -342,7 +342,7 @@ test("listen says that its endpoint is disabled, and sends its credentials to no
 
 test("listen prints its usage, names an address where no panel answers, and says that a channel has no endpoint", async () => {
   const listenWith = async (...options: string[]) => {
-    const child = Bun.spawn(["bun", "client/src/cli.ts", "listen", ...options], {
+    const child = Bun.spawn(["bun", "cli/main.ts", "listen", ...options], {
       env: productEnv(),
       stdin: new Blob(["q"]),
       stdout: "pipe",

@@ -28,7 +28,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "waybill-demo-"));
   const port = await freePort();
   panel = `http://127.0.0.1:${port}`;
-  demo = startCommand(["bun", "cli/start/main.ts"], {
+  demo = startCommand(["bun", "cli/main.ts", "start"], {
     DATA_DIR: join(folder, "data"),
     PANEL_PORT: String(port),
     PANEL_TOKEN: TOKEN,

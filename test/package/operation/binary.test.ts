@@ -10,10 +10,14 @@ import { eventually } from "#test/support/eventually.ts";
 import { outcomeOf, startCommand } from "#test/support/product/command.ts";
 import { freePort } from "#test/support/servers/free-port.ts";
 
-/** The others are built and started in the same way: `bun run binary`. */
+/** The others are built and started in the same way: `npm run tool -- binary`. */
 const ROLES = { ingest: "INGEST_PORT", api: "API_PORT" } as const;
-/** Built beside them to be started without a ClickHouse server. */
-const BUILT = [...Object.keys(ROLES), "analytics"];
+/** The commands, and a role that is started without a ClickHouse server, are built beside them. */
+const BUILT = [
+  "waybill",
+  "waybill-analytics",
+  ...Object.keys(ROLES).map((role) => `waybill-${role}`),
+];
 
 let folder: string;
 let elsewhere: string;
@@ -33,9 +37,7 @@ beforeAll(async () => {
   // Moved, so that no path of the build is still good.
   elsewhere = join(folder, "elsewhere");
   await cp(join(built, "waybill-files"), join(elsewhere, "waybill-files"), { recursive: true });
-  for (const role of BUILT) {
-    await copyFile(join(built, `waybill-${role}`), join(elsewhere, `waybill-${role}`));
-  }
+  for (const name of BUILT) await copyFile(join(built, name), join(elsewhere, name));
   await rm(built, { recursive: true });
   const setupFile = join(folder, "setup.json");
   const setup = labelSetup();
@@ -88,6 +90,20 @@ test("a binary knows its version", async () => {
   const { version } = await Bun.file("package.json").json();
   const alive = await (await fetch(`${address("ingest")}/healthz`)).json();
   expect(alive).toMatchObject({ status: "ok", version });
+});
+
+test("the commands are one binary: it knows the version, prints the schema of a setup file, and reads the store", async () => {
+  const waybill = (...args: string[]) => {
+    const env = { DATA_DIR: join(folder, "data"), REDIS_URL: `redis://127.0.0.1:${redisPort}` };
+    return outcomeOf(startCommand([join(elsewhere, "waybill"), ...args], env, { cwd: folder }));
+  };
+  const { version } = await Bun.file("package.json").json();
+  expect(await waybill("--version")).toEqual({ output: `${version}\n`, errors: "", status: 0 });
+  const schema = JSON.parse((await waybill("setup", "--schema")).output);
+  expect(Object.keys(schema.properties)).toContain("couriers");
+  const slots = await waybill("slots", "--json");
+  expect([slots.status, JSON.parse(slots.output)]).toEqual([0, expect.any(Array)]);
+  expect((await waybill("listen", "--help")).output).toStartWith("usage: waybill listen");
 });
 
 test("what is read by its path lies beside the binary: documents, the reference's script, fonts and places", async () => {

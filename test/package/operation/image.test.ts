@@ -7,6 +7,7 @@ import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rm, stat } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Ajv2019 from "ajv/dist/2019";
+import { COMMANDS } from "#cli/commands.ts";
 import { guideFiles } from "#panel/server/pages/guides.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { freePort } from "#test/support/servers/free-port.ts";
@@ -104,6 +105,17 @@ describe("the image", () => {
       'import { COMMIT, VERSION } from "./core/platform/process/version.ts"; console.log(VERSION, COMMIT);';
     const said = (await output([process.execPath, "-e", script], app)).trim();
     expect(said).toBe(`${version} ${built.gitHead ?? null}`);
+  });
+
+  test("has the code of every command of `waybill`", async () => {
+    const script = `
+      import { COMMANDS } from "./cli/commands.ts";
+      for (const { load } of Object.values(COMMANDS)) await (await load())(["--help"], {});`;
+    const said = await output([process.execPath, "-e", script], app);
+    const named = [...said.matchAll(/^usage: waybill (\w+)/gm)].map(([, name = ""]) => name);
+    expect(named).toEqual(Object.keys(COMMANDS));
+    const folders = await readdir(app);
+    expect(folders).not.toContain("tools");
   });
 
   test("lists each of its packages in sbom.json, with its licence", async () => {

@@ -27,7 +27,8 @@ async function pack(name: string, version: string): Promise<void> {
 async function lock(bunVersion: string, toolVersion: string): Promise<void> {
   const bun = `file:bun-${bunVersion}.tgz`;
   const tool = `file:tool-${toolVersion}.tgz`;
-  const manifest = { name: "small", dependencies: { bun }, devDependencies: { tool } };
+  const bin = { waybill: "cli/run.mjs" };
+  const manifest = { name: "small", bin, dependencies: { bun }, devDependencies: { tool } };
   const packages = {
     "": manifest,
     "node_modules/bun": { version: bunVersion, resolved: bun, bin: { bun: "program.sh" } },
@@ -51,9 +52,10 @@ async function run(...args: string[]) {
 
 beforeAll(async () => {
   root = await mkdtemp(join(tmpdir(), "waybill-install-"));
-  await mkdir(join(root, "cli/start"), { recursive: true });
+  await mkdir(join(root, "cli"));
   await cp("cli/run.mjs", join(root, "cli/run.mjs"));
-  await writeFile(join(root, "cli/start/main.ts"), 'console.log("started");\n');
+  const program = 'console.log(process.argv.slice(2).join(" "));\n';
+  await writeFile(join(root, "cli/main.ts"), program);
   const testFile = 'import { test } from "bun:test";\ntest("runs", () => {});\n';
   await writeFile(join(root, "small.test.ts"), testFile);
   await pack("bun", "1.0.0");
@@ -65,7 +67,7 @@ beforeAll(async () => {
 afterAll(() => rm(root, { recursive: true, force: true }));
 
 test("a start installs what is shipped, once; tests add the rest and keep what is there", async () => {
-  expect(await run("start")).toMatchObject({ output: "started\n", installs: true });
+  expect(await run("start")).toMatchObject({ output: "start\n", installs: true });
   expect([await isThere("bun"), await isThere("tool")]).toEqual([true, false]);
   expect((await run("start")).installs).toBe(false);
 
@@ -73,6 +75,12 @@ test("a start installs what is shipped, once; tests add the rest and keep what i
   expect((await run("test", "./small.test.ts")).installs).toBe(true);
   expect([await isThere("bun/kept"), await isThere("tool")]).toEqual([true, true]);
   expect((await run("test", "./small.test.ts")).installs).toBe(false);
+}, 300_000);
+
+test("npx waybill runs the program in the clone, with its arguments", async () => {
+  const command = ["npx", "--offline", "waybill", "doctor", "--json"];
+  const done = await outcomeOf(startCommand(command, {}, { cwd: root }));
+  expect([done.output, done.status]).toEqual(["doctor --json\n", 0]);
 }, 300_000);
 
 test("after an upgrade a start asks for shipped packages alone, and takes nothing from a contributor", async () => {

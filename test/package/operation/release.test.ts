@@ -1,5 +1,5 @@
 /**
- * `bun run release` in a small repository that has this one's clients, chart and changelog. Its `check` and `image-tree` are short:
+ * `npm run tool -- release` in a small repository that has this one's clients, chart and changelog. Its `check` and `tool` are short:
  * those of this repository are run by CI and by `test/package/operation/image.test.ts`. The container engine and the builder of Python
  * packages are parties outside, played by programs that note what they are asked.
  */
@@ -30,9 +30,10 @@ const PACKAGES = [
 ];
 const SCRIPTS = {
   check: "test ! -e broken.txt && if test -e slow.txt; then echo slow >> $ASKED; sleep 600; fi",
-  "image-tree": "sh image-tree.sh",
+  tool: "sh tool.sh",
 };
-const IMAGE_TREE = 'mkdir "$1" && cp package.json "$1" && echo "{}" > "$1/sbom.json"\n';
+/** Its arguments are the name of the tool and a folder. */
+const IMAGE_TREE = 'mkdir "$2" && cp package.json "$2" && echo "{}" > "$2/sbom.json"\n';
 /** Prints the version for `docker version`, notes everything else. */
 const ENGINE = 'test "$1" = version && echo 29 || echo "$@" >> "$ASKED"\n';
 const PYTHON_BUILDER =
@@ -102,7 +103,7 @@ beforeAll(async () => {
   const manifest = JSON.stringify({ name, version, scripts: SCRIPTS }, null, 2);
   await writeFile(join(repository, "package.json"), `${manifest}\n`);
   await writeFile(join(repository, "package-lock.json"), `${JSON.stringify(lock, null, 2)}\n`);
-  await writeFile(join(repository, "image-tree.sh"), IMAGE_TREE);
+  await writeFile(join(repository, "tool.sh"), IMAGE_TREE);
   await writeFile(join(repository, ".gitignore"), "node_modules/\ndist/\n");
   for (const one of PACKAGES) {
     await cp(join("node_modules", one), join(repository, "node_modules", one), { recursive: true });
@@ -125,13 +126,13 @@ beforeEach(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-test("a version that is none, not newer or tagged, and a wrong flag are refused in one line", async () => {
+test("a version that is none, not newer or tagged, and a wrong flag are refused", async () => {
   expect(refusalOf("1.2", "0.1.0", "")).toBe('"1.2" is no version such as 1.2.3.');
   expect(refusalOf("0.1.0", "0.1.0", "")).toBe("The version is 0.1.0 already.");
   expect(refusalOf("0.0.9", "0.1.0", "")).toBe("0.0.9 is older than 0.1.0.");
   expect(refusalOf("0.10.0", "0.9.0", "v0.10.0")).toBe("The tag v0.10.0 exists.");
   expect(refusalOf("0.10.0", "0.9.0", "v0.9.0")).toBeNull();
-  expect((await release(NEXT, "--fast")).errors).toStartWith("usage: ");
+  expect((await release(NEXT, "--fast")).errors).toStartWith("Unknown option '--fast'.\nusage: ");
   await git("tag", `v${NEXT}`);
   expect((await release(NEXT)).errors).toBe(`The tag v${NEXT} exists.\n`);
   await git("tag", "--delete", `v${NEXT}`);

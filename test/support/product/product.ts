@@ -52,7 +52,7 @@ export function productEnv(): Record<string, string | undefined> {
 }
 
 /** The product as its own program, without npm in between. */
-export const BARE = ["bun", "cli/start/main.ts", "--quiet"] as const;
+export const BARE = ["bun", "cli/main.ts", "start", "--quiet"] as const;
 
 /**
  * @param command the program and its arguments, such as `["npm", "start"]`

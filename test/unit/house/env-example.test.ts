@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { envExample, VARIABLES } from "#core/platform/environment/variables.ts";
 
-test(".env.example is what `bun run env-example` makes of the variables", async () => {
+test(".env.example is what `npm run tool -- env-example` makes of the variables", async () => {
   expect(await Bun.file(".env.example").text()).toBe(envExample());
 });
 

@@ -17,7 +17,7 @@ const CASES: ReadonlyArray<readonly [file: string, imported: string, allowed: bo
   ["ingest/routes/planted.ts", "../app.ts", false],
   ["processors/planted.ts", "#core/platform/process/log.ts", true],
   ["processors/planted.ts", "#ingest/main.ts", false],
-  ["processors/webhooks/planted.ts", "#cli/start/main.ts", false],
+  ["processors/webhooks/planted.ts", "#cli/start.ts", false],
   ["api/planted.ts", "#analytics/benchmarks.ts", true],
   ["api/planted.ts", "#analytics/archive.ts", true],
   ["api/planted.ts", "#analytics/main.ts", false],

@@ -1,4 +1,4 @@
-/** The mutants of `bun run mutate`: each is one change, and the source is a program still. */
+/** The mutants of `npm run tool -- mutate`: each is one change, and the source is a program still. */
 import { expect, test } from "bun:test";
 import { luaMutantsOf } from "#test/mutation/lua-mutants.ts";
 import { withReasons } from "#test/mutation/record.ts";

@@ -6,7 +6,7 @@ import type { Measured } from "#test/support/measured.ts";
 const RUN = { startedAt: "2026-11-22T10:00:00Z", minutesAsked: 1, minutesTaken: 2, machine: "x" };
 const killed: Part = {
   file: "test/fault/kill.test.ts",
-  command: "bun run reliability",
+  command: "npm run tool -- reliability",
   passed: true,
   measured: [
     {

@@ -1,4 +1,4 @@
-/** The rules of core exactly at their limits: what `bun run mutate` changed without a test noticing. */
+/** The rules of core exactly at their limits: what `npm run tool -- mutate` changed without a test noticing. */
 import { describe, expect, test } from "bun:test";
 import { accountMail } from "#core/accounts/rules/account-mail.ts";
 import { masked } from "#core/accounts/rules/masked.ts";

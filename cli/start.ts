@@ -1,13 +1,12 @@
-/** The whole product in one process. Without a setup file it comes with its demo; `--quiet` starts it bare, and
- * `--reset-demo` empties the demo's stores first. */
+/** `waybill start`: the whole product in one process. Without a setup file it comes with its demo. */
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { ANALYTICS } from "#analytics/main.ts";
 import { API } from "#api/main.ts";
 import { type Config, readConfig } from "#core/platform/environment/config.ts";
+import { command } from "#core/platform/process/command-line.ts";
 import { tryLock } from "#core/platform/process/file-lock.ts";
 import { createLog } from "#core/platform/process/log.ts";
-import { guarded, Refused, type Role, serve } from "#core/runtime/runtime.ts";
+import { Refused, type Role, serve } from "#core/runtime/runtime.ts";
 import { runDemo } from "#demo/demo.ts";
 import { resetDemo } from "#demo/reset-demo.ts";
 import { INGEST } from "#ingest/main.ts";
@@ -19,25 +18,8 @@ const DEMO_DATA_DIR = join(".data", "demo");
 /** Upstream last: roles stop in the opposite order, so that nothing comes in for one that has stopped. */
 const ROLES: readonly Role[] = [ANALYTICS, PROCESSORS, PANEL, API, INGEST];
 
-interface Flags {
-  readonly quiet: boolean;
-  readonly resetDemo: boolean;
-}
-
-/** @throws {Refused} for an argument that does not exist */
-function flagsOf(args: string[]): Flags {
-  const flag = { type: "boolean", default: false } as const;
-  try {
-    const { values } = parseArgs({ args, options: { quiet: flag, "reset-demo": flag } });
-    return { quiet: values.quiet, resetDemo: values["reset-demo"] };
-  } catch (error) {
-    const [what] = (error as Error).message.split(".");
-    throw new Refused(`${what}; known are --quiet and --reset-demo`);
-  }
-}
-
 /** Without SETUP_FILE the demo runs, in a folder of its own. */
-function configOf(env: NodeJS.ProcessEnv, quiet: boolean): Config {
+function configOf(env: Readonly<Record<string, string | undefined>>, quiet: boolean): Config {
   const isDemo = !quiet && !env["SETUP_FILE"];
   if (!isDemo) return readConfig(env);
   const own = {
@@ -48,16 +30,25 @@ function configOf(env: NodeJS.ProcessEnv, quiet: boolean): Config {
   return { ...readConfig({ ...env, ...own }), isDemo };
 }
 
-await guarded(async () => {
-  const { quiet, resetDemo: isReset } = flagsOf(process.argv.slice(2));
-  const config = configOf(process.env, quiet);
-  // The live line is what a newcomer reads; the log comes in between only when something is wrong.
-  const level = config.isDemo && !process.env["LOG_LEVEL"] ? "warn" : config.logLevel;
-  const log = createLog(level);
-  if (config.isDemo || isReset) holdDemo(config);
-  if (isReset) await resetDemo(config, log);
-  if (config.isDemo) await runDemo({ ...config, logLevel: log.level }, log, ROLES);
-  else await serve(config, log, ROLES);
+export const start = command({
+  name: "waybill start",
+  forms: ["[--quiet] [--reset-demo]"],
+  about: `Runs all roles in one process and prints its log, a JSON line for each entry. With neither SETUP_FILE nor --quiet it loads the
+demo, prints where to look, and keeps its data apart in .data/demo.`,
+  options: {
+    quiet: { type: "boolean", about: "starts without the demo" },
+    "reset-demo": { type: "boolean", about: "empties the demo's stores first" },
+  },
+  async run({ values: { quiet = false, "reset-demo": isReset = false }, env }) {
+    const config = configOf(env, quiet);
+    // The live line is what a newcomer reads; the log comes in between only when something is wrong.
+    const level = config.isDemo && !env["LOG_LEVEL"] ? "warn" : config.logLevel;
+    const log = createLog(level);
+    if (config.isDemo || isReset) holdDemo(config);
+    if (isReset) await resetDemo(config, log);
+    if (config.isDemo) await runDemo({ ...config, logLevel: log.level }, log, ROLES);
+    else await serve(config, log, ROLES);
+  },
 });
 
 /**

@@ -1,4 +1,4 @@
-/** Prints the table of the chart's values (`bun run chart-values`) that docs/operations.md has, from their schema and their defaults. */
+/** The table of the chart's values that docs/operations.md has, from their schema and their defaults. */
 interface Schema {
   readonly $ref?: string;
   readonly description?: string;
@@ -62,5 +62,3 @@ export async function valuesTable(): Promise<string> {
   const rows = valuePaths(schema).flatMap((row) => rowOf(row, values));
   return ["| Value | Default | Meaning |", "|---|---|---|", ...rows, ""].join("\n");
 }
-
-if (import.meta.main) process.stdout.write(await valuesTable());

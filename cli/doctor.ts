@@ -1,15 +1,17 @@
-/**
- * `bun run doctor courier …` checks a sender of events (`ingest/doctor/main.ts`). `bun run doctor store` examines the settings of
- * the stores: exit status 0 = all as Waybill relies on, 1 = something to change, or a store does not answer.
- */
+/** `waybill doctor` examines the settings of the stores; `waybill doctor courier` a sender of events (`ingest/doctor/courier-doctor.ts`). */
 import { openBenchmarks } from "#analytics/benchmarks.ts";
 import { examineStores, type Finding } from "#core/doctor/store-doctor.ts";
 import { type Config, readConfig } from "#core/platform/environment/config.ts";
+import {
+  command,
+  JSON_OPTION,
+  type Program,
+  WrongUsage,
+} from "#core/platform/process/command-line.ts";
 import { createLog } from "#core/platform/process/log.ts";
 import { counted } from "#core/platform/schema/counted.ts";
-import { guarded, openStore, Refused } from "#core/runtime/runtime.ts";
-
-const USAGE = "usage: bun run doctor store, or bun run doctor courier --help";
+import { openStore } from "#core/runtime/runtime.ts";
+import { courierDoctor } from "#ingest/doctor/courier-doctor.ts";
 
 async function examine(config: Config): Promise<Finding[]> {
   const store = await openStore(config, createLog("warn"));
@@ -28,15 +30,22 @@ function lineOf({ check, ok, found, wanted, advice }: Finding): string {
   return ok ? head : `${head}, wanted ${wanted}\n     ${advice}`;
 }
 
-if (process.argv[2] === "store") {
-  await guarded(async () => {
-    if (process.argv.length > 3) throw new Refused(USAGE);
-    const findings = await examine(readConfig(process.env));
+const storeDoctor = command({
+  name: "waybill doctor",
+  forms: ["[store] [--json]", "courier --help"],
+  about: `Examines the settings of Redis, node by node, and of a ClickHouse server, and prints a line for each. Exit status 1: something is
+to be changed, or a store does not answer.`,
+  options: { json: JSON_OPTION },
+  operands: [0, 1],
+  async run({ operands: [what = "store"], env, report }) {
+    if (what !== "store") throw new WrongUsage(`Unexpected argument '${what}'.`);
+    const findings = await examine(readConfig(env));
     const bad = findings.filter(({ ok }) => !ok).length;
     const sum = bad === 0 ? "Nothing to change." : `${counted(bad, "setting")} to change.`;
-    process.stdout.write(`${[...findings.map(lineOf), sum].join("\n")}\n`);
-    if (bad > 0) process.exitCode = 1;
-  });
-} else {
-  await import("#ingest/doctor/main.ts");
-}
+    report({ toChange: bad, findings }, [...findings.map(lineOf), sum].join("\n"));
+    return bad > 0 ? 1 : 0;
+  },
+});
+
+export const doctor: Program = (args, env) =>
+  (args[0] === "courier" ? courierDoctor("waybill doctor") : storeDoctor)(args, env);

@@ -1,7 +1,4 @@
-/**
- * `bun run backup DIR`: copies the embedded stores and the generated secrets at one moment, while the product runs or while
- * it does not.
- */
+/** `waybill backup DIR`: copies the embedded stores and the generated secrets at one moment, while the product runs or while it does not. */
 import { existsSync } from "node:fs";
 import { mkdir, rename, rm } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
@@ -10,6 +7,7 @@ import { openClickhouse } from "#analytics/clickhouse/clickhouse.ts";
 import { type FrozenTables, requestBackup } from "#core/configuration/store/backup-requests.ts";
 import { checkLayout } from "#core/configuration/store/layout.ts";
 import { type Config, readConfig } from "#core/platform/environment/config.ts";
+import { command, JSON_OPTION } from "#core/platform/process/command-line.ts";
 import { createLog } from "#core/platform/process/log.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import {
@@ -20,10 +18,15 @@ import {
 import { BACKUP_LOCK_KEY } from "#core/platform/redis/keys.ts";
 import { takeLock } from "#core/platform/redis/lock.ts";
 import { counted } from "#core/platform/schema/counted.ts";
-import { guarded, openStore, Refused } from "#core/runtime/runtime.ts";
-import { copyInto, filesBelow, type Manifest, writeManifest } from "./backup-folder.ts";
+import { openStore, Refused } from "#core/runtime/runtime.ts";
+import {
+  copyInto,
+  filesBelow,
+  type Manifest,
+  refuseServers,
+  writeManifest,
+} from "./backup-folder.ts";
 
-const USAGE = "usage: bun run backup DIR";
 /** A restored store holds the lock of its own backup until the lease is over. */
 const LOCK = { leaseMs: 5_000, waitLimitMs: 10_000 };
 
@@ -72,36 +75,43 @@ async function copyStores(
   return files;
 }
 
-await guarded(async () => {
-  const [given, ...rest] = process.argv.slice(2);
-  if (given === "--help") return void process.stdout.write(`${USAGE}\n`);
-  if (given === undefined || rest.length > 0) throw new Refused(USAGE);
-  const config = readConfig(process.env);
-  if (config.redisUrl ?? config.redisClusterUrls ?? config.clickhouseUrl) {
-    throw new Refused(
-      "Only the embedded stores are backed up by this command; docs/operations.md says how to back up servers.",
-    );
-  }
-  const backup = resolve(given);
-  if (existsSync(backup)) throw new Refused(`${backup} exists: name a folder that does not.`);
+/** @returns how many files there are in the backup */
+async function backUp(config: Config, folder: string, takenAt: string): Promise<number> {
   const store = await openStore(config, createLog("warn"));
   try {
     const { version } = await checkLayout(store.redis);
     const lock = await takeLock(store.redis, BACKUP_LOCK_KEY, LOCK);
     if (lock === null) throw new Refused("Another backup is under way.");
-    const draft = `${backup}.part`;
+    const draft = `${folder}.part`;
     try {
       await rm(draft, { recursive: true, force: true });
       await mkdir(draft, { recursive: true, mode: 0o700 });
-      const takenAt = new Date().toISOString();
       const files = await copyStores(config, store.redis, draft);
       await writeManifest(draft, { takenAt, layout: version, files });
-      await rename(draft, backup);
-      process.stdout.write(`${counted(Object.keys(files).length, "file")} in ${backup}\n`);
+      await rename(draft, folder);
+      return Object.keys(files).length;
     } finally {
       await lock.release();
     }
   } finally {
     await store.close();
   }
+}
+
+export const backup = command({
+  name: "waybill backup",
+  forms: ["DIR [--json]"],
+  about: `Copies the embedded Redis and ClickHouse and the generated secrets at one moment into DIR, which must not exist, while the
+product runs or while it does not. Prints how many files there are. docs/operations.md says how to back up servers.`,
+  options: { json: JSON_OPTION },
+  operands: [1, 1],
+  async run({ operands: [given = ""], env, report }) {
+    const config = readConfig(env);
+    refuseServers(config, "backed up", "back up");
+    const folder = resolve(given);
+    if (existsSync(folder)) throw new Refused(`${folder} exists: name a folder that does not.`);
+    const takenAt = new Date().toISOString();
+    const files = await backUp(config, folder, takenAt);
+    report({ folder, files, takenAt }, `${counted(files, "file")} in ${folder}`);
+  },
 });

@@ -1,20 +1,20 @@
-/** `bun run restore DIR`: puts a backup into an empty `DATA_DIR`. */
+/** `waybill restore DIR`: puts a backup into an empty `DATA_DIR`. */
 import { copyFile, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { attachParts } from "#analytics/backup/freeze.ts";
 import { applySchema } from "#analytics/clickhouse/apply-schema.ts";
 import { openClickhouse } from "#analytics/clickhouse/clickhouse.ts";
-import { readManifest } from "#cli/backup/backup-folder.ts";
 import {
   beginRestore,
   endRestore,
   isRestoreUnfinished,
 } from "#core/configuration/store/restore-mark.ts";
 import { type Config, readConfig } from "#core/platform/environment/config.ts";
+import { command, JSON_OPTION } from "#core/platform/process/command-line.ts";
 import { SNAPSHOT_NAME } from "#core/platform/redis/embedded/snapshot.ts";
-import { guarded, Refused } from "#core/runtime/runtime.ts";
+import { Refused } from "#core/runtime/runtime.ts";
+import { readManifest, refuseServers } from "./backup-folder.ts";
 
-const USAGE = "usage: bun run restore DIR";
 const PARTS = ["redis", "clickhouse", "secrets"];
 /** The append-only file begins with what the snapshot holds; Redis reads the manifest at its start. */
 const BASE_NAME = "appendonly.aof.1.base.rdb";
@@ -40,17 +40,8 @@ async function restoreClickhouse(config: Config, backup: string, paths: string[]
   }
 }
 
-await guarded(async () => {
-  const [given, ...rest] = process.argv.slice(2);
-  if (given === "--help") return void process.stdout.write(`${USAGE}\n`);
-  if (given === undefined || rest.length > 0) throw new Refused(USAGE);
-  const config = readConfig(process.env);
-  if (config.redisUrl ?? config.redisClusterUrls ?? config.clickhouseUrl) {
-    throw new Refused(
-      "Only the embedded stores are restored by this command; docs/operations.md says how to restore servers.",
-    );
-  }
-  const backup = resolve(given);
+/** @returns when the backup was taken @throws {Refused} unless DATA_DIR is empty, or was left by an interrupted restore */
+async function restoreInto(config: Config, backup: string): Promise<string> {
   const { dataDir } = config;
   const isAgain = await isRestoreUnfinished(dataDir);
   const present = (await readdir(dataDir)).filter((name) => PARTS.includes(name));
@@ -81,5 +72,21 @@ await guarded(async () => {
     throw error;
   }
   await endRestore(dataDir);
-  process.stdout.write(`${dataDir} is as it was at ${takenAt}; start the product on it\n`);
+  return takenAt;
+}
+
+export const restore = command({
+  name: "waybill restore",
+  forms: ["DIR [--json]"],
+  about: `Puts the backup in DIR into an empty DATA_DIR, on which the product is started then. A restore that was interrupted is begun again
+by the same command.`,
+  options: { json: JSON_OPTION },
+  operands: [1, 1],
+  async run({ operands: [given = ""], env, report }) {
+    const config = readConfig(env);
+    refuseServers(config, "restored", "restore");
+    const takenAt = await restoreInto(config, resolve(given));
+    const { dataDir } = config;
+    report({ dataDir, takenAt }, `${dataDir} is as it was at ${takenAt}; start the product on it`);
+  },
 });

@@ -1,14 +1,14 @@
 /**
- * The prompt of `bun run sql`: one statement after the other, each ended by a semicolon at the end of a line, with history
+ * The prompt of `waybill sql`: one statement after the other, each ended by a semicolon at the end of a line, with history
  * and completion. Without a terminal it reads statements from standard input in the same way.
  */
 import { appendFileSync, chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface, type Interface } from "node:readline";
+import { ALLOWED_FUNCTIONS } from "#analytics/sql/allowed-functions.ts";
+import { askProduct } from "#cli/ask-product.ts";
 import type { Config } from "#core/platform/environment/config.ts";
 import { Refused } from "#core/runtime/runtime.ts";
-import { ALLOWED_FUNCTIONS } from "./allowed-functions.ts";
-import { ask } from "./ask.ts";
 
 /** Lines kept in the history file. */
 export const HISTORY_LINES = 1_000;
@@ -24,6 +24,15 @@ const HELP = `A statement ends with a semicolon at the end of a line, and may ta
   exit, or Ctrl-D       leaves
 Tab completes names. Up and Down go through earlier lines. Ctrl-C drops what was typed, or the statement that is running.
 `;
+
+/** @throws {Refused} when the product does not answer, or refuses the statement */
+export function ask(
+  config: Config,
+  body: { readonly query: string; readonly format: string },
+  signal: AbortSignal | null = null,
+): Promise<Response> {
+  return askProduct(config, { method: "POST", path: "/sql", body, signal });
+}
 
 /** @returns whether every statement was answered; without a terminal the first one that was not is the last */
 export async function prompt(config: Config, format: string): Promise<boolean> {

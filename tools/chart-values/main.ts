@@ -1,0 +1,4 @@
+/** Prints the table of the chart's values that docs/operations.md has. */
+import { valuesTable } from "./values-table.ts";
+
+process.stdout.write(await valuesTable());
