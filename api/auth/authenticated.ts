@@ -61,7 +61,7 @@ async function admit(
   const configuration = await live.refresh();
   const token = /^Bearer +(\S+) *$/i.exec(headers.get("authorization") ?? "")?.[1];
   const nowMs = live.now();
-  const claims = token === undefined ? null : tokens.verify(token, nowMs);
+  const claims = token === undefined ? null : await tokens.verify(token, nowMs);
   const apiKey = claims && configuration.apiKeyById.get(claims.keyId);
   if (!claims || !apiKey?.active) throw unauthorized();
   if (claims.channelId === null) {

@@ -95,7 +95,7 @@ export function tokenRoute(deps: ApiDeps) {
       set.headers["cache-control"] = "no-store";
       set.headers["x-auth-cache"] = cached ? "HIT" : "MISS";
       return {
-        token: tokens.mint(claims, nowMs),
+        token: await tokens.mint(claims, nowMs),
         scopes,
         token_type: "Bearer",
         expires_in: TOKEN_LIFE_SECONDS,

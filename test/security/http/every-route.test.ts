@@ -241,7 +241,7 @@ async function endedTokens(): Promise<typeof ended> {
   const { jwtSecret } = runtime.secrets;
   const claims = JSON.parse(atob(acme.split(".")[1] ?? "")) as Claims;
   const { keyId, channelId, companyId, scopes } = claims;
-  const expired = createTokens(jwtSecret).mint(
+  const expired = await createTokens(jwtSecret).mint(
     { keyId, channelId, companyId, scopes },
     runtime.live.now() - TOKEN_LIFE_SECONDS * 1_000,
   );
