@@ -1,7 +1,7 @@
 /** What maintainers run now and then. Each file says at its beginning what it does and takes. */
 export const TOOLS: Readonly<Record<string, readonly [file: string, about: string]>> = {
   audit: ["tools/audit/main.ts", "licences and known vulnerabilities of what is shipped"],
-  binary: ["tools/binary/main.ts", "standalone programs: FOLDER [cli|ROLE …]"],
+  binary: ["tools/binary/main.ts", "standalone programs: FOLDER [PROGRAM …]"],
   "chart-values": ["tools/chart-values/main.ts", "prints the guide's table of the chart's values"],
   "client-types": ["test/client-types/main.ts", "writes the types of the merchants' packages"],
   "env-example": ["tools/env-example/main.ts", "writes .env.example"],

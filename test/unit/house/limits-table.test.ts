@@ -46,9 +46,9 @@ const FIGURE =
   /1 in (\d+) s|(\d[\d,]*(?:\.\d+)?)(?: (ms|s|min|h|day|month|byte|KiB|MiB|GiB)s?\b)?/g;
 
 const TABLE_START = "| What | Limit | Constant | At the limit |";
-const PATHS = ["core", "ingest", "processors", "api", "panel", "analytics"].flatMap((room) => [
-  ...new Bun.Glob(`${room}/**/*.{ts,lua}`).scanSync("."),
-]);
+const PATHS = ["core", "ingest", "processors", "api", "panel", "analytics", "cli"].flatMap(
+  (room) => [...new Bun.Glob(`${room}/**/*.{ts,lua}`).scanSync(".")],
+);
 const SOURCES = await Promise.all(
   PATHS.map(async (path) => ({ path, text: await Bun.file(path).text() })),
 );
