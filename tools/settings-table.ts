@@ -1,9 +1,9 @@
-/** Writes the table of a channel's settings in docs/operations.md from their definition (`bun tools/settings-table.ts`). */
+/** Writes the table of a channel's settings in docs/operations/settings.md from their definition (`bun tools/settings-table.ts`). */
 import type { TSchema } from "@sinclair/typebox";
 import { type Fields, storedAs } from "#core/configuration/rules/entity.ts";
 import { CHANNEL_SETTINGS } from "#core/configuration/rules/settings.ts";
 
-export const PAGE = "docs/operations.md";
+export const PAGE = "docs/operations/settings.md";
 const HEAD = "| Setting | Value | Default | Meaning |\n|---|---|---|---|\n";
 
 /** The page with the table of these settings in the place of the one that it has. */
@@ -15,8 +15,8 @@ export function withSettings(page: string, settings: Fields = CHANNEL_SETTINGS):
   });
   const start = page.indexOf(HEAD);
   if (start === -1) throw new Error(`${PAGE} has no table of settings`);
-  const end = page.indexOf("\n\n", start) + 1;
-  return page.slice(0, start) + HEAD + rows.join("") + page.slice(end);
+  const rest = page.slice(start + HEAD.length).replace(/^(\|.*\n)*/, "");
+  return page.slice(0, start) + HEAD + rows.join("") + rest;
 }
 
 function textOfValues(schema: TSchema): string {

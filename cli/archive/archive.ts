@@ -7,7 +7,7 @@ import { Refused } from "#core/runtime/runtime.ts";
 import type { ArchiveView, HeldChannelView } from "#panel/server/operations/archive.ts";
 import { isNoticeDue, waitingLine } from "./waiting.ts";
 
-/** docs/operations.md, "Memory". */
+/** docs/operations/redis.md, "Memory". */
 const BYTES_PER_SHIPMENT = 2_560;
 const LOOK_EVERY_MS = 1_000;
 

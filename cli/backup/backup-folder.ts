@@ -36,7 +36,7 @@ const manifestChecker = TypeCompiler.Compile(Manifest);
 export function refuseServers(config: Config, done: string, verb: string): void {
   if (config.redisUrl ?? config.redisClusterUrls ?? config.clickhouseUrl) {
     throw new Refused(
-      `Only the embedded stores are ${done} by this command; docs/operations.md says how to ${verb} servers.`,
+      `Only the embedded stores are ${done} by this command; docs/operations/backup.md says how to ${verb} servers.`,
     );
   }
 }

@@ -102,7 +102,7 @@ export const backup = command({
   name: "waybill backup",
   forms: ["DIR [--json]"],
   about: `Copies the embedded Redis and ClickHouse and the generated secrets at one moment into DIR, which must not exist, while the
-product runs or while it does not. Prints how many files there are. docs/operations.md says how to back up servers.`,
+product runs or while it does not. Prints how many files there are. docs/operations/backup.md says how to back up servers.`,
   options: { json: JSON_OPTION },
   operands: [1, 1],
   async run({ operands: [given = ""], env, report }) {

@@ -49,7 +49,7 @@ const SETTINGS: readonly Wanted[] = [
     check: "Redis never keeps half a write",
     ...durable("aof-load-truncated"),
     advice:
-      "Set aof-load-truncated no, and remove what a crash left unfinished before each start (docs/operations.md): otherwise half a write may come back later.",
+      "Set aof-load-truncated no, and remove what a crash left unfinished before each start (docs/operations/redis.md): otherwise half a write may come back later.",
   },
   {
     check: "Redis keeps small sets of numbers packed",

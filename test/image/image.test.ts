@@ -215,7 +215,7 @@ describe("run as compose.yaml says", () => {
   });
 
   test("the panel serves the documents, and the files that they lead to", async () => {
-    const page = await (await fetch(`${URLS.panel}/docs/operations`)).text();
+    const page = await (await fetch(`${URLS.panel}/docs/operations/deploy`)).text();
     expect(page).toContain('id="containers"');
     const file = await fetch(`${URLS.panel}/docs/source/deploy/prometheus/rules.yaml`);
     expect(file.status).toBe(200);
@@ -290,7 +290,7 @@ describe("run as compose.yaml says", () => {
     ["docker compose exec panel waybill setup --schema", 0, /json-schema/],
     ["docker compose exec panel waybill backup /data/backup", 1, /embedded stores/],
     ["docker compose exec panel waybill restore /data/backup", 1, /embedded stores/],
-  ])("`%s` does what docs/operations.md says", async (command, status, said) => {
+  ])("`%s` does what docs/operations/deploy.md says", async (command, status, said) => {
     const words = [...command.matchAll(/"([^"]*)"|\S+/g)].map(([word, quoted]) => quoted ?? word);
     const [, , , name = "", ...program] = words;
     const told = await inside(name, ...program);
@@ -299,8 +299,10 @@ describe("run as compose.yaml says", () => {
     TRIED.add(command);
   });
 
-  test("no other command for a container stands in docs/operations.md", () => {
-    const examples = examplesIn("docs/operations.md").flatMap(({ code }) => commandsOf(code));
+  test("no other command for a container stands in docs/operations/deploy.md", () => {
+    const examples = examplesIn("docs/operations/deploy.md").flatMap(({ code }) =>
+      commandsOf(code),
+    );
     const named = examples.filter((command) => command.startsWith("docker compose exec "));
     expect(named.length).toBeGreaterThan(2);
     expect(named.filter((command) => !TRIED.has(command))).toEqual([]);

@@ -1,4 +1,4 @@
-/** The table of the chart's values that docs/operations.md has, from their schema and their defaults. */
+/** The table of the chart's values that docs/operations/deploy.md has, from their schema and their defaults. */
 interface Schema {
   readonly $ref?: string;
   readonly description?: string;

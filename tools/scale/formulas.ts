@@ -41,7 +41,7 @@ export interface ClusterCosts {
 export const MASTER_CPU_SHARE = 0.5;
 /** Of a master's memory: a rewrite copies what changes meanwhile, and a slot may come from another master. */
 export const MASTER_MEMORY_SHARE = 0.7;
-/** Of the rewritten append-only file, which is about as large as the memory (docs/operations.md, "The append-only file"). */
+/** Of the rewritten append-only file, which is about as large as the memory (docs/operations/redis.md, "The append-only file"). */
 export const DISK_PER_MEMORY = 5;
 /** A read of a reference and a claim share what ingest costs Redis, in equal parts. */
 export const SHARE_OF_EVENTS = 0.5;

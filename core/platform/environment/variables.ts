@@ -1,6 +1,6 @@
 /**
  * The environment variables: how each is read, its value when it is not set, and what it means. `.env.example` is made from
- * this table (`npm run tool -- env-example`), and a test compares the names with README.md.
+ * this table (`npm run tool -- env-example`), and a test compares the names with docs/configuration.md.
  */
 import {
   addresses,

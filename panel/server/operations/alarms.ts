@@ -10,7 +10,7 @@ const VERY_LATE_SECONDS = 600;
 const OVERDUE_SECONDS = 300;
 /** A difference of the ledger that stays for so long is none of what is under way. */
 const LEDGER_MS = 60_000;
-const UNAVAILABLE_DOCS = "operations.md#when-the-store-is-unavailable";
+const UNAVAILABLE_DOCS = "operations/incidents.md#when-the-store-is-unavailable";
 const WEBHOOK_DOCS = "webhooks.md#for-operators";
 
 /** The gravest first. */
@@ -38,7 +38,7 @@ export function alarmsOf(overview: Omit<Overview, "alarms">): Finding[] {
       code: "REPLICAS_MISSING",
       severity: "critical",
       text,
-      docs: "operations.md#replicas",
+      docs: "operations/redis.md#replicas",
     });
   }
   if (Object.values(ledger.difference ?? {}).some((difference) => difference !== 0)) {
@@ -47,7 +47,7 @@ export function alarmsOf(overview: Omit<Overview, "alarms">): Finding[] {
       code: "LEDGER_DIFFERENCE",
       severity: "critical",
       text,
-      docs: "operations.md#the-ledger",
+      docs: "operations/incidents.md#the-ledger",
     });
   }
   for (const { group, entries, seconds } of lag.filter((one) => one.seconds > LATE_SECONDS)) {
@@ -57,7 +57,7 @@ export function alarmsOf(overview: Omit<Overview, "alarms">): Finding[] {
       code: `LAG_${group.toUpperCase()}`,
       severity,
       text,
-      docs: "operations.md#alarms",
+      docs: "operations/monitoring.md#alarms",
     });
   }
   if (queues.deadLetters > 0) {
@@ -66,7 +66,7 @@ export function alarmsOf(overview: Omit<Overview, "alarms">): Finding[] {
       code: "DEAD_LETTERS",
       severity: "warning",
       text,
-      docs: "operations.md#dead-letters",
+      docs: "operations/incidents.md#dead-letters",
     });
   }
   if (webhooks.oldestWaitingSeconds > OVERDUE_SECONDS) {

@@ -49,6 +49,7 @@ const GROUPS: ReadonlyArray<readonly [string, ...string[]]> = [
   ],
   [
     "Operators",
+    "docs/configuration.md",
     "docs/operations.md",
     "docs/operations/*.md",
     "docs/compatibility.md",

@@ -552,7 +552,7 @@ export const it: Messages = {
       "aof-load-truncated": {
         check: "Redis non tiene mai mezza scrittura",
         advice:
-          "Imposta aof-load-truncated no e rimuovi prima di ogni avvio ciò che un arresto improvviso ha lasciato a metà (docs/operations.md): altrimenti mezza scrittura può tornare più tardi.",
+          "Imposta aof-load-truncated no e rimuovi prima di ogni avvio ciò che un arresto improvviso ha lasciato a metà (docs/operations/redis.md): altrimenti mezza scrittura può tornare più tardi.",
       },
       "set-max-intset-entries": {
         check: "Redis tiene compatti i piccoli insiemi di numeri",

@@ -132,10 +132,13 @@ test("the documents can be searched, and lead to each other and to their parts",
   await page.goto(`${panelUrl}/docs`);
   await page.getByLabel("Search the documents").fill("replacing the encryption key");
   await page.keyboard.press("Enter");
-  await page.getByRole("link", { name: "Operating Waybill: Replacing the encryption key" }).click();
-  expect(page.url()).toBe(`${panelUrl}/docs/operations#replacing-the-encryption-key`);
+  await page
+    .getByRole("link", { name: "Secrets of the installation: Replacing the encryption key" })
+    .click();
+  expect(page.url()).toBe(`${panelUrl}/docs/operations/secrets#replacing-the-encryption-key`);
+  await page.getByRole("link", { name: "Monitoring", exact: true }).click();
   await page.getByRole("link", { name: "Alarms", exact: true }).first().click();
-  expect(page.url()).toBe(`${panelUrl}/docs/operations#alarms`);
+  expect(page.url()).toBe(`${panelUrl}/docs/operations/monitoring#alarms`);
 });
 
 test("the pages ask nobody but their port, and break no rule of their content security policy", () => {

@@ -417,7 +417,7 @@ describe("an operator", () => {
       .filter({ hasText: "Dead letters" })
       .getByRole("link")
       .click();
-    await page.waitForURL(/\/docs\/operations#dead-letters$/);
+    await page.waitForURL(/\/docs\/operations\/incidents#dead-letters$/);
     await page.getByRole("heading", { name: "Dead letters" }).waitFor();
 
     await open("/dead-letters");

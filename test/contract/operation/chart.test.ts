@@ -38,7 +38,8 @@ const VALUE_SETS: readonly (readonly [string, Rendering, number])[] = [
   ["every value but METRICS_PORT", { files: [EVERY_VALUE], values: WITHOUT_A_METRICS_PORT }, 32],
 ];
 
-const IN_YAML = examplesIn("docs/operations.md")
+const IN_YAML = ["docs/operations/deploy.md", "docs/operations/monitoring.md"]
+  .flatMap(examplesIn)
   .filter(({ language }) => language === "yaml")
   .map(({ code }) => Bun.YAML.parse(code) as Manifest);
 /** The examples of the guide: values of the chart, and an object that it does not make. */
@@ -579,7 +580,7 @@ describe.skipIf(helm === null)("the notes after an install", () => {
 
 describe("the documents", () => {
   test("the operations guide has the table of all values that `npm run tool -- chart-values` prints", async () => {
-    const guide = await Bun.file("docs/operations.md").text();
+    const guide = await Bun.file("docs/operations/deploy.md").text();
     const table = await valuesTable();
     const from = guide.indexOf(table.slice(0, table.indexOf("\n")));
     expect(guide.slice(from, guide.indexOf("\n\n", from) + 1)).toBe(table);
@@ -603,7 +604,7 @@ describe("the documents", () => {
   });
 
   test("a role's memory limit is at least half as much again as the guide says that it needs", async () => {
-    const guide = await Bun.file("docs/operations.md").text();
+    const guide = await Bun.file("docs/operations/redis.md").text();
     const [, ingest, others] =
       /(\d+) MB for ingest, and (\d+) MB each for processors and analytics/.exec(
         guide.replaceAll("\n", " "),

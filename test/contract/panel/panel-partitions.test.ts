@@ -1,4 +1,4 @@
-/** What each partition takes, as the panel and `npx waybill slots` show it (docs/operations.md, "Placement"). */
+/** What each partition takes, as the panel and `npx waybill slots` show it (docs/operations/redis.md, "Placement"). */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readPartitionLoads, startCallCounts } from "#core/placement/store/partition-load.ts";
 import { companyTag, PARTITION_TAGS, shipmentPartition } from "#core/platform/redis/keys.ts";

@@ -1,4 +1,4 @@
-/** The settings doctor examines every node of a cluster (docs/operations.md, "Changes and settings"). */
+/** The settings doctor examines every node of a cluster (docs/operations/accounts.md). */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createClient } from "redis";
 import { REDIS_CODES_OF_CLUSTERS } from "#core/doctor/redis-doctor.ts";

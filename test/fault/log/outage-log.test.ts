@@ -1,4 +1,4 @@
-/** docs/operations.md, "When the store is unavailable": what the log says of work that is looked after at intervals. */
+/** docs/operations/incidents.md, "When the store is unavailable": what the log says of work that is looked after at intervals. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import pino from "pino";
 import { startDraining } from "#analytics/write/drain-counts.ts";

@@ -1,5 +1,5 @@
 /**
- * docs/operations.md, "Placement": `npx waybill slots` moves slots of a running cluster. Couriers send and a merchant receives while a master
+ * docs/operations/redis.md, "Placement": `npx waybill slots` moves slots of a running cluster. Couriers send and a merchant receives while a master
  * is emptied, the command is killed and run again, and a new master takes its share.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";

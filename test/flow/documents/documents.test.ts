@@ -18,7 +18,10 @@ import { TOOLS } from "#tools/tools.ts";
 const API_KEY = "demo_key_aurora_shop";
 /** Tests that read a document and try its examples of these languages. */
 const TRIED_BY: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
-  "test/contract/operation/chart.test.ts": { "docs/operations.md": ["yaml"] },
+  "test/contract/operation/chart.test.ts": {
+    "docs/operations/deploy.md": ["yaml"],
+    "docs/operations/monitoring.md": ["yaml"],
+  },
   "test/contract/events/ingest-reference.test.ts": { "docs/couriers.md": ["sh", "json"] },
   "test/contract/webhooks/webhooks-kit.test.ts": {
     "docs/webhooks.md": ["ts", "php", "python", "go", "java", "csharp", "ruby"],

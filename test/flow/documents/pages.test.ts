@@ -24,7 +24,7 @@ describe("the links of documents", () => {
 
   test("are found, and dead ones are", () => {
     const text =
-      "[a](operations.md#alarms) ![b](images/none.png) [c](#no) [d](https://a.example) [e]\n`[e](no.md)`\n\n[e]: none.md";
+      "[a](operations/monitoring.md#alarms) ![b](images/none.png) [c](#no) [d](https://a.example) [e]\n`[e](no.md)`\n\n[e]: none.md";
     expect(outlineOf("docs/x.md", text).links).toHaveLength(5);
     const dead = ["images/none.png", "#no", "none.md"];
     expect(deadLinks("docs/operations.md", text)).toEqual(dead);
@@ -52,10 +52,10 @@ describe("the pages", () => {
     for (const name of ["contributing", "architecture", "changelog", "client", "python"]) {
       expect(GUIDES.map((guide) => guide.name)).toContain(name);
     }
-    const page = await textAt("/docs/operations");
-    expect(page).toContain('<a href="/docs/operations" aria-current="page">');
+    const page = await textAt("/docs/operations/monitoring");
+    expect(page).toContain('<a href="/docs/operations/monitoring" aria-current="page">');
     expect(page).toContain('<a href="#alarms">Alarms</a>');
-    expect(page).toContain('id="the-ledger"');
+    expect(page).toContain('id="traces"');
   });
 
   test("draw their charts from the published figures, and hand out the files that they lead to", async () => {
@@ -98,7 +98,7 @@ describe("the search", () => {
   test("leads to the parts that have every word, headings first", async () => {
     const page = await textAt("/docs/search?q=BACKUP+restore");
     const [, first] = /<main>[\s\S]*?<a href="([^"]+)">/.exec(page) ?? [];
-    expect(first).toBe("/docs/operations#backup-and-restore");
+    expect(first).toBe("/docs/operations/backup#backup-and-restore");
     expect(page).toContain('value="BACKUP restore"');
     expect(await textAt("/docs/search?q=backup+qwertyuiop")).toContain("No part of a document");
     expect(await textAt("/docs/search")).toContain("No part of a document");

@@ -1,4 +1,4 @@
-/** Every text that a merchant or a courier can send, and which of them an erasure leaves (docs/operations.md, "Erasing a recipient"). */
+/** Every text that a merchant or a courier can send, and which of them an erasure leaves (docs/operations/personal-data.md, "Erasing a recipient"). */
 import { describe, expect, test } from "bun:test";
 import type { TSchema } from "@sinclair/typebox";
 import { CourierEvent } from "#core/events/rules/event.ts";

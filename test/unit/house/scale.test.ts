@@ -42,7 +42,7 @@ test("docs/scale.md is what the generator makes of the recorded figures", () => 
 });
 
 test("the disk has the factor of the operations guide, and webhooks the limit of the processors", async () => {
-  const guide = await Bun.file("docs/operations.md").text();
+  const guide = await Bun.file("docs/operations/redis.md").text();
   expect(guide).toContain("The disk must hold five times the rewritten file.");
   expect(DISK_PER_MEMORY).toBe(5);
   expect(WEBHOOKS_IN_FLIGHT).toBe(LIMITS.inFlight);

@@ -1,4 +1,4 @@
-/** Which master should have which partition (docs/operations.md, "Placement"). */
+/** Which master should have which partition (docs/operations/redis.md, "Placement"). */
 import { expect, test } from "bun:test";
 import {
   BASE_BYTES,

@@ -21,7 +21,7 @@ const PROGRAMS = ["redis-server", "valkey-server"];
 /**
  * When the append-only file is rewritten: with the defaults (at twice its size, from 64 MB on) rewrites took a sixth of the
  * machine at high rates. Values are packed already, so they are not compressed again. The price is a longer file to read at
- * startup: `docs/operations.md`, "The append-only file".
+ * startup: `docs/operations/redis.md`, "The append-only file".
  */
 const REWRITE = {
   "auto-aof-rewrite-percentage": "300",

@@ -112,7 +112,7 @@ function alarmText(
   }
 }
 
-/** `operations.md#the-ledger` as the address of the page that the panel serves. */
+/** `operations/incidents.md#the-ledger` as the address of the page that the panel serves. */
 function documentOf(docs: string): string {
   const [file = "", anchor] = docs.split("#");
   const page = `/docs/${file.replace(/\.md$/, "")}`;
