@@ -15,7 +15,7 @@ import type { SetupFile } from "#core/setup/rules/setup.ts";
 import { readLedger } from "#core/webhooks/store/deliveries/ledger.ts";
 import { signIn } from "#test/support/clients/merchant.ts";
 import { eventually } from "#test/support/eventually.ts";
-import { createAuthority, startReceiver } from "#test/support/servers/receiver.ts";
+import { AUTHORITY, startReceiver } from "#test/support/servers/receiver.ts";
 import { startTestCluster } from "#test/support/servers/redis-cluster.ts";
 import * as scale from "#tools/scale/formulas.ts";
 import * as harness from "./harness.ts";
@@ -42,9 +42,7 @@ const CHECKED = 20;
 
 await using stack = new AsyncDisposableStack();
 const defer = harness.deferTo(stack);
-const authority = await createAuthority();
-defer(authority.end);
-const receiver = await startReceiver(await authority.issue(["localhost"]));
+const receiver = await startReceiver();
 defer(receiver.stop);
 const cluster = await startTestCluster();
 defer(cluster.stop);
@@ -57,7 +55,7 @@ const env = {
   DATA_DIR: await harness.tempFolder(defer),
   REDIS_CLUSTER_URLS: cluster.urls,
   REDIS_WAIT_REPLICAS: "1",
-  WEBHOOK_CA_FILE: authority.file,
+  WEBHOOK_CA_FILE: AUTHORITY.file,
 };
 const runtime = await openRuntime(readConfig(env), createLog("error"));
 defer(() => runtime.close());

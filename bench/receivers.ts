@@ -7,7 +7,7 @@ import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { createAuthority } from "#test/support/servers/receiver.ts";
+import { AUTHORITY } from "#test/support/servers/receiver.ts";
 import { type Defer, startProgram, tempFolder } from "./harness.ts";
 
 export type Receivers = Awaited<ReturnType<typeof startReceivers>>;
@@ -18,9 +18,7 @@ const nameOf = (n: number) => `r${n}.localhost`;
 /** @param count names that lead to the one server */
 export async function startReceivers(defer: Defer, count: number) {
   const folder = await tempFolder(defer);
-  const authority = await createAuthority();
-  defer(authority.end);
-  const keys = await authority.issue(Array.from({ length: count }, (_, n) => nameOf(n)));
+  const keys = await AUTHORITY.issue(Array.from({ length: count }, (_, n) => nameOf(n)));
   const files = [join(folder, "key.pem"), join(folder, "cert.pem")] as const;
   await Bun.write(files[0], keys.private);
   await Bun.write(files[1], keys.cert);
@@ -33,8 +31,8 @@ export async function startReceivers(defer: Defer, count: number) {
     urlOf: (n: number, tookMs?: number) =>
       `https://${nameOf(n)}:${port}${tookMs === undefined ? "/hook" : `${SLOW_PATH}${tookMs}`}`,
     /** The authority, as PEM and as WEBHOOK_CA_FILE takes it. */
-    ca: authority.pem,
-    caFile: authority.file,
+    ca: AUTHORITY.pem,
+    caFile: AUTHORITY.file,
     /** CPU of the receivers' process. */
     counts: (): Promise<Readonly<Record<"connections" | "cpuUs", number>>> => ask("counts"),
     /** Of deliveries since it was asked last: the number in their fact's text and UTC milliseconds in turn. */

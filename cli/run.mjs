@@ -25,9 +25,12 @@ const BOUNDS = "test/bounds";
 /** Tests of the image, which `npm run tool -- image-test` builds first. */
 const OF_IMAGE = "test/image";
 const IGNORED = [...SLOW, BOUNDS, OF_IMAGE].map((folder) => `--path-ignore-patterns=${folder}/**`);
-/** This many processes share the files of a round. Tests wait more than they compute, those that start whole products less so. */
+/**
+ * This many processes share the files of a round. Tests wait more than they compute, those that start whole products less so.
+ * Every day's tests load the product once for each process, not for each file: that is half of their CPU time.
+ */
 const ROUNDS = {
-  test: [["--parallel=4", ...IGNORED]],
+  test: [["--parallel=4", "--no-isolate", ...IGNORED]],
   "test:slow": [
     ["--parallel=3", ...SLOW],
     ["--parallel=1", BOUNDS],

@@ -15,11 +15,10 @@ import { commandsOf, examplesIn } from "#test/support/documents.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { asReader, readerUser } from "#test/support/servers/clickhouse-reader.ts";
 import {
-  createAuthority,
+  AUTHORITY,
   DELIVERED_LIMIT_MS,
   type Receiver,
   startReceiver,
-  type TestAuthority,
 } from "#test/support/servers/receiver.ts";
 import { REDIS_IMAGE } from "#test/support/servers/server-images.ts";
 import { BUILD_FILE, type Build, IMAGE } from "./build.ts";
@@ -126,23 +125,21 @@ async function startClickhouse(): Promise<void> {
   await eventually(create, "ClickHouse answers");
 }
 
-let authority: TestAuthority;
 let receiver: Receiver;
 
 /** With which webhooks reach the receiver of the tests. */
 const toReceiver = () => [
-  ...["--volume", `${authority.file}:/ca.pem:ro`, "--env", "WEBHOOK_CA_FILE=/ca.pem"],
+  ...["--volume", `${AUTHORITY.file}:/ca.pem:ro`, "--env", "WEBHOOK_CA_FILE=/ca.pem"],
   ...["--env", `WEBHOOK_ALLOWED_CIDRS=${SUBNET}`],
 ];
 
 async function startEverything(): Promise<void> {
-  authority = await createAuthority();
-  await chmod(authority.file, 0o644);
+  await chmod(AUTHORITY.file, 0o644);
   await done("network", "create", "--disable-dns", "--subnet", SUBNET, NETWORK);
   await Promise.all([start("redis"), startClickhouse()]);
   // By its address: webhooks ask name servers, and nobody answers for names here.
-  const keys = await authority.issue([GATEWAY]);
-  receiver = await startReceiver(keys, { name: GATEWAY, host: "0.0.0.0" });
+  const keys = await AUTHORITY.issue([GATEWAY]);
+  receiver = await startReceiver({ keys, name: GATEWAY, host: "0.0.0.0" });
   await Promise.all(ROLES.map((role) => start(role, toReceiver())));
 }
 
@@ -178,7 +175,6 @@ describe("run as compose.yaml says", () => {
   afterAll(async () => {
     await podman("rm", "--all", "--force", "--time", "0");
     await receiver?.stop();
-    await authority?.end();
   }, READY_LIMIT_MS);
 
   test("every role is ready, read-only, without capabilities and as a user without rights", async () => {

@@ -14,11 +14,10 @@ import { eventually } from "#test/support/eventually.ts";
 import { IS_MEASURED, RUN_MS, startMeasuring } from "#test/support/measured.ts";
 import { BARE, newProduct, type Product } from "#test/support/product/product.ts";
 import {
-  createAuthority,
+  AUTHORITY,
   DELIVERED_LIMIT_MS,
   type Receiver,
   startReceiver,
-  type TestAuthority,
 } from "#test/support/servers/receiver.ts";
 
 const SHIPMENTS = 50;
@@ -42,7 +41,6 @@ const LEAST_COMPARED = 500;
 /** Medians of less are noise. */
 const LEAST_MS = 20;
 
-let authority: TestAuthority;
 let hanging: Receiver;
 let quiet: Receiver;
 let ordinary: Receiver;
@@ -53,9 +51,7 @@ let merchant: Merchant;
 const arrivedMs = new Map<string, number>();
 
 beforeAll(async () => {
-  authority = await createAuthority();
-  const keys = await authority.issue(["localhost"]);
-  const three = [startReceiver(keys), startReceiver(keys), startReceiver(keys)] as const;
+  const three = [startReceiver(), startReceiver(), startReceiver()] as const;
   [hanging, quiet, ordinary] = await Promise.all(three);
   hanging.behave(() => {});
   quiet.behave(({ raw }, response) => {
@@ -72,7 +68,7 @@ beforeAll(async () => {
   if (acme) acme.webhooks = [{ code: "hangs", url: hanging.url, ...common }];
   if (beta) beta.webhooks = [{ code: "answers", url: quiet.url, ...common }];
   if (outlet) outlet.webhooks = [{ code: "answers", url: ordinary.url, ...common }];
-  const env = { WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8", WEBHOOK_CA_FILE: authority.file };
+  const env = { WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8", WEBHOOK_CA_FILE: AUTHORITY.file };
   product = await newProduct(BARE, setup, env);
   await product.start();
   await createShipments(product, "LOUD", SHIPMENTS);
@@ -85,7 +81,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await product.end();
   await Promise.all([hanging.stop(), quiet.stop(), ordinary.stop()]);
-  await authority.end();
 }, 300_000);
 
 /** What the quiet merchant waits for, ms. */

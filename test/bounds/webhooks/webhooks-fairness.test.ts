@@ -17,12 +17,7 @@ import {
   openWebhookRuntime,
   sendDeps,
 } from "#test/support/product/webhooks.ts";
-import {
-  createAuthority,
-  type Receiver,
-  startReceiver,
-  type TestAuthority,
-} from "#test/support/servers/receiver.ts";
+import { type Receiver, startReceiver } from "#test/support/servers/receiver.ts";
 
 const HEALTHY = ["second", "third", "fourth", "fifth"] as const;
 /** A round: 60 times two changes, one pair every 15 ms. */
@@ -36,7 +31,6 @@ const ALLOWED = 1.2;
 const FIRST_LOOK = 4;
 const MOST = 64;
 
-let authority: TestAuthority;
 let hanging: Receiver;
 let quick: Receiver;
 let runtime: TestRuntime;
@@ -46,9 +40,7 @@ const held: ServerResponse[] = [];
 const arrivedMs: { readonly id: string; readonly atMs: number }[] = [];
 
 beforeAll(async () => {
-  authority = await createAuthority();
-  const keys = await authority.issue(["localhost"]);
-  [hanging, quick] = await Promise.all([startReceiver(keys), startReceiver(keys)]);
+  [hanging, quick] = await Promise.all([startReceiver(), startReceiver()]);
   quick.behave(({ body }, response) => {
     arrivedMs.push({ id: body.id, atMs: performance.now() });
     response.end();
@@ -57,7 +49,7 @@ beforeAll(async () => {
   runtime = await openWebhookRuntime([{ code: "main", url: hanging.url }, ...healthy]);
   shipmentId = await newShipment(runtime);
   const { redis, log } = runtime;
-  deliverer = startDeliverer({ redis, log, ...sendDeps(runtime, authority.pem) });
+  deliverer = startDeliverer({ redis, log, ...sendDeps(runtime) });
 });
 
 afterAll(async () => {
@@ -65,7 +57,6 @@ afterAll(async () => {
   await deliverer.stop();
   await runtime.end();
   await Promise.all([hanging.stop(), quick.stop()]);
-  await authority.end();
 });
 
 function release(): void {

@@ -20,12 +20,7 @@ import { eventually } from "#test/support/eventually.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
 import { passTime, STATUS } from "#test/support/product/webhooks.ts";
 import { type MailServer, startMailServer } from "#test/support/servers/mail-server.ts";
-import {
-  createAuthority,
-  type Receiver,
-  startReceiver,
-  type TestAuthority,
-} from "#test/support/servers/receiver.ts";
+import { AUTHORITY, type Receiver, startReceiver } from "#test/support/servers/receiver.ts";
 
 const PARCELS = ["DAY-1", "DAY-2"] as const;
 /** The longest wait for the second attempt: a minute and its jitter. */
@@ -35,7 +30,6 @@ const DAY_SECONDS = 86_400;
 const CHANGING =
   /new|create|send|test|change|rotate|switch|delete|more|catch|again|redrive|discard/i;
 
-let authority: TestAuthority;
 let receiver: Receiver;
 let mail: MailServer;
 let runtime: TestRuntime;
@@ -45,11 +39,10 @@ let owner: TestAccount;
 let shipmentIds: number[];
 
 beforeAll(async () => {
-  authority = await createAuthority();
-  receiver = await startReceiver(await authority.issue(["localhost"]));
+  receiver = await startReceiver();
   mail = await startMailServer();
   runtime = await openTestRuntime(testSetup(), {
-    WEBHOOK_CA_FILE: authority.file,
+    WEBHOOK_CA_FILE: AUTHORITY.file,
     SMTP_URL: mail.url,
     CLICKHOUSE_URL: "http://nobody:nothing@127.0.0.1:1/none",
   });
@@ -71,7 +64,6 @@ afterAll(async () => {
   await runtime?.end();
   await mail?.stop();
   await receiver?.stop();
-  await authority?.end();
 });
 
 const urlOf = (role: string) => roles.find(({ name }) => name === role)?.url ?? "";

@@ -28,12 +28,7 @@ import {
   sendDeps,
   startPipeline,
 } from "#test/support/product/webhooks.ts";
-import {
-  createAuthority,
-  type Receiver,
-  startReceiver,
-  type TestAuthority,
-} from "#test/support/servers/receiver.ts";
+import { type Receiver, startReceiver } from "#test/support/servers/receiver.ts";
 
 const EVENTS = 12;
 const CODES = ["main", "second", "third"] as const;
@@ -42,7 +37,6 @@ const AWAY = "https://localhost:1/private-path?token=hidden-token";
 /** A receiver's answer that names somebody. */
 const BODY = "Mario Rossi, mario@client.test, +39 333 1234567";
 
-let authority: TestAuthority;
 let receivers: Receiver[];
 let runtime: TestRuntime;
 let analytics: Running | null = null;
@@ -51,9 +45,7 @@ let writer: ClickHouseClient;
 const entries: LogItem[] = [];
 
 beforeAll(async () => {
-  authority = await createAuthority();
-  const keys = await authority.issue(["localhost"]);
-  receivers = [await startReceiver(keys), await startReceiver(keys)];
+  receivers = [await startReceiver(), await startReceiver()];
   const urls = [...receivers.map(({ url }) => url), AWAY];
   runtime = await openWebhookRuntime(urls.map((url) => ({ url, trigger: "every_event" })));
   receivers[1]?.behave((_, response) => {
@@ -67,7 +59,6 @@ afterAll(async () => {
   await analytics?.stop();
   for (const receiver of receivers) await receiver.stop();
   await runtime.end();
-  await authority.end();
 });
 
 async function queue(count: number): Promise<void> {
@@ -90,7 +81,7 @@ const logOf = async () =>
 
 /** First attempts and one retry of each delivery that has not succeeded. */
 async function send(): Promise<void> {
-  const pipeline = startPipeline(runtime, sendDeps(runtime, authority.pem));
+  const pipeline = startPipeline(runtime, sendDeps(runtime));
   const attempted = (least: number) =>
     eventually(async () => {
       const all = [...(await logOf()).values()];
@@ -327,7 +318,7 @@ describe("at the mark", () => {
     await analytics?.stop();
     analytics = null;
     await queue(4);
-    const deciding = startPipeline(runtime, sendDeps(runtime, authority.pem), { inFlight: 0 });
+    const deciding = startPipeline(runtime, sendDeps(runtime), { inFlight: 0 });
     const leased = await eventually(async () => {
       const found = await lease();
       return found.length >= 8 ? found : null;

@@ -30,12 +30,7 @@ import {
   type Collector,
   startCollector,
 } from "#test/support/servers/collector.ts";
-import {
-  createAuthority,
-  type Receiver,
-  startReceiver,
-  type TestAuthority,
-} from "#test/support/servers/receiver.ts";
+import { type Receiver, startReceiver } from "#test/support/servers/receiver.ts";
 
 const TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736";
 const PARENT_ID = "00f067aa0ba902b7";
@@ -52,14 +47,12 @@ interface Started {
   readonly end: () => Promise<void>;
 }
 
-let authority: TestAuthority;
 let receiver: Receiver;
 let collector: Collector;
 let started: Started | null = null;
 
 beforeAll(async () => {
-  authority = await createAuthority();
-  receiver = await startReceiver(await authority.issue(["localhost"]));
+  receiver = await startReceiver();
   collector = startCollector();
 });
 
@@ -73,7 +66,6 @@ afterEach(async () => {
 afterAll(async () => {
   await receiver.stop();
   await collector.stop();
-  await authority.end();
 });
 
 async function start(env: Readonly<Record<string, string>> = {}): Promise<Started> {
@@ -91,7 +83,7 @@ async function start(env: Readonly<Record<string, string>> = {}): Promise<Starte
     batch: 100,
     handler: trackHandler({ redis, live, eventsPerDay: config.eventsPerDay }),
   });
-  const pipeline = startPipeline(runtime, sendDeps(runtime, authority.pem));
+  const pipeline = startPipeline(runtime, sendDeps(runtime));
   started = {
     runtime,
     pipeline,

@@ -11,7 +11,7 @@ import { startDeliverer } from "#processors/webhooks/deliver.ts";
 import { startTestSender } from "#processors/webhooks/test-events.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { openWebhookRuntime, sendDeps } from "#test/support/product/webhooks.ts";
-import { createAuthority } from "#test/support/servers/receiver.ts";
+
 import { startTestCluster, type TestCluster } from "#test/support/servers/redis-cluster.ts";
 import { startTestRedis, type TestServer } from "#test/support/servers/servers.ts";
 
@@ -183,10 +183,9 @@ test("who waits no longer keeps no connection", async () => {
 });
 
 test("idle consumers, deliverers and test senders ask Redis for little", async () => {
-  const authority = await createAuthority();
   const runtime = await openWebhookRuntime([{ url: "https://localhost:1/" }]);
   const { redis, live } = runtime;
-  const deps = sendDeps(runtime, authority.pem);
+  const deps = sendDeps(runtime);
   const handler = decideHandler({ redis, live });
   const base = { redis, log, batch: 100 };
   const consumer = startConsumer({ ...base, source: "change", group: "webhooks", handler });
@@ -207,5 +206,4 @@ test("idle consumers, deliverers and test senders ask Redis for little", async (
   for (const part of parts) await part.stop();
   deps.transport.close();
   await runtime.end();
-  await authority.end();
 }, 300_000);

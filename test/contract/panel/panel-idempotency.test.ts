@@ -19,14 +19,8 @@ import { eventually } from "#test/support/eventually.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
 import { applyEvents, STATUS } from "#test/support/product/webhooks.ts";
 import { type MailServer, startMailServer } from "#test/support/servers/mail-server.ts";
-import {
-  createAuthority,
-  type Receiver,
-  startReceiver,
-  type TestAuthority,
-} from "#test/support/servers/receiver.ts";
+import { AUTHORITY, type Receiver, startReceiver } from "#test/support/servers/receiver.ts";
 
-let authority: TestAuthority;
 let receiver: Receiver;
 let mails: MailServer;
 let runtime: TestRuntime;
@@ -41,14 +35,13 @@ let counter = 0;
 const NO_CLICKHOUSE = "http://nobody:nothing@127.0.0.1:1/none";
 
 beforeAll(async () => {
-  authority = await createAuthority();
-  receiver = await startReceiver(await authority.issue(["localhost"]));
+  receiver = await startReceiver();
   mails = await startMailServer();
   const setup = testSetup();
   const emails = { managed: true, from: "shop@acme.test" };
   Object.assign(setup.companies?.[0]?.channels?.[0] ?? {}, { emails });
   const env = { SMTP_URL: mails.url, CLICKHOUSE_URL: NO_CLICKHOUSE };
-  runtime = await openTestRuntime(setup, { ...env, WEBHOOK_CA_FILE: authority.file });
+  runtime = await openTestRuntime(setup, { ...env, WEBHOOK_CA_FILE: AUTHORITY.file });
   benchmarks = await openBenchmarks(runtime.config);
   insights = openInsights(runtime.config);
   app = createPanelApp(runtime, benchmarks, insights).listen({ port: 0, hostname: "127.0.0.1" });
@@ -61,7 +54,7 @@ afterAll(async () => {
   await app.stop(true);
   await Promise.all([benchmarks.close(), insights.close()]);
   await runtime.end();
-  await Promise.all([mails.stop(), receiver.stop(), authority.end()]);
+  await Promise.all([mails.stop(), receiver.stop()]);
 });
 
 interface Repeat {

@@ -21,14 +21,8 @@ import {
   STATUS,
   setActive,
 } from "#test/support/product/webhooks.ts";
-import {
-  createAuthority,
-  type Receiver,
-  startReceiver,
-  type TestAuthority,
-} from "#test/support/servers/receiver.ts";
+import { type Receiver, startReceiver } from "#test/support/servers/receiver.ts";
 
-let authority: TestAuthority;
 let receiver: Receiver;
 let runtime: TestRuntime;
 let panel: TestPanel;
@@ -39,10 +33,8 @@ const OUTLET = "/panel/api/channels/acme-outlet/webhooks";
 const made: string[] = [];
 
 beforeAll(async () => {
-  authority = await createAuthority();
-  receiver = await startReceiver(await authority.issue(["localhost"]));
-  const base = await openWebhookRuntime([]);
-  runtime = { ...base, config: { ...base.config, webhookCaFile: authority.file } };
+  receiver = await startReceiver();
+  runtime = await openWebhookRuntime([]);
   panel = await openTestPanel(runtime);
   webhooks = await startWebhooks(runtime);
 });
@@ -52,7 +44,6 @@ afterAll(async () => {
   await panel.end();
   await runtime.end();
   await receiver.stop();
-  await authority.end();
 });
 
 afterEach(async () => {

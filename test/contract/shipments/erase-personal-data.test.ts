@@ -35,12 +35,7 @@ import {
   passTime,
   STATUS,
 } from "#test/support/product/webhooks.ts";
-import {
-  createAuthority,
-  type Receiver,
-  startReceiver,
-  type TestAuthority,
-} from "#test/support/servers/receiver.ts";
+import { AUTHORITY, type Receiver, startReceiver } from "#test/support/servers/receiver.ts";
 
 const PLANTED = "Zyxw";
 const plant = (name: string) => `${PLANTED}${name}`;
@@ -71,7 +66,6 @@ let api: TestApi;
 let token: string;
 let panel: Running;
 let processors: Running;
-let authority: TestAuthority;
 let receiver: Receiver;
 /** Where the processors, which stand for another machine, keep their outbox. */
 let otherDataDir: string;
@@ -86,15 +80,14 @@ beforeAll(async () => {
   const setup = labelSetup();
   const [channel] = setup.companies?.[0]?.channels ?? [];
   if (!channel) throw new Error("the test setup has no channels");
-  authority = await createAuthority();
-  receiver = await startReceiver(await authority.issue(["localhost"]));
+  receiver = await startReceiver();
   // It repeats what it is told, as a receiver that fails may.
   receiver.behave(({ raw }, response) => void response.writeHead(200).end(raw));
   const endpoint = { url: receiver.url, alertEmail: "ops@acme.test", trigger: "every_event" };
   channel.webhooks = [{ code: "main", include: ["consignee"], ...endpoint }] as never;
   channel.trackingPage = true;
   channel.emails = { managed: true, statusNotifications: ["OUT_FOR_DELIVERY", "DELIVERED"] };
-  api = await openTestApi(setup, "away", { WEBHOOK_CA_FILE: authority.file });
+  api = await openTestApi(setup, "away", { WEBHOOK_CA_FILE: AUTHORITY.file });
   const { runtime } = api;
   panel = await startPanel(runtime);
   otherDataDir = await mkdtemp(join(tmpdir(), "waybill-other-"));
@@ -112,7 +105,6 @@ afterAll(async () => {
   await panel.stop();
   await api.end();
   await receiver.stop();
-  await authority.end();
   await rm(otherDataDir, { recursive: true });
 });
 

@@ -12,12 +12,7 @@ import { item, openTestApi, type TestApi } from "#test/support/product/api.ts";
 import { openTestPanel, type TestPanel } from "#test/support/product/panel.ts";
 import { applyEvents, STATUS } from "#test/support/product/webhooks.ts";
 import { type MailServer, startMailServer } from "#test/support/servers/mail-server.ts";
-import {
-  createAuthority,
-  type Receiver,
-  startReceiver,
-  type TestAuthority,
-} from "#test/support/servers/receiver.ts";
+import { AUTHORITY, type Receiver, startReceiver } from "#test/support/servers/receiver.ts";
 
 /** Events of one shipment that each reader reads meanwhile. */
 const EVENTS = 60;
@@ -38,13 +33,11 @@ let pages: ReturnType<typeof createPanelApp>;
 let closeBenchmarks: () => Promise<void>;
 let processors: Running;
 let token: string;
-let authority: TestAuthority;
 let receiver: Receiver;
 let mails: MailServer;
 
 beforeAll(async () => {
-  authority = await createAuthority();
-  receiver = await startReceiver(await authority.issue(["localhost"]));
+  receiver = await startReceiver();
   mails = await startMailServer();
   const setup = testSetup();
   const channel = setup.companies?.[0]?.channels?.[0];
@@ -58,7 +51,7 @@ beforeAll(async () => {
   };
   const webhook = { code: "main", alertEmail: "o@acme.test", secret: WEBHOOK_SECRET };
   channel.webhooks = [{ ...webhook, url: receiver.url }];
-  const env = { WEBHOOK_CA_FILE: authority.file, SMTP_URL: mails.url };
+  const env = { WEBHOOK_CA_FILE: AUTHORITY.file, SMTP_URL: mails.url };
   api = await openTestApi(setup, "away", env);
   panel = await openTestPanel(api.runtime);
   const benchmarks = await openBenchmarks(api.runtime.config);
@@ -76,7 +69,6 @@ afterAll(async () => {
   await api.end();
   await mails.stop();
   await receiver.stop();
-  await authority.end();
 });
 
 interface Created {

@@ -6,7 +6,7 @@ import { startNationalCarrier } from "#demo/national-carrier.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { startClickhouseHttp } from "#test/support/servers/clickhouse-http.ts";
 import { startMailServer } from "#test/support/servers/mail-server.ts";
-import { createAuthority, startReceiver } from "#test/support/servers/receiver.ts";
+import { AUTHORITY, startReceiver } from "#test/support/servers/receiver.ts";
 
 const KILLS = 5;
 const HALF_A_REQUEST =
@@ -71,18 +71,16 @@ test("the mail server takes the next mail after a sender was killed in the middl
 });
 
 test("a merchant's receiver takes the next webhook after a sender was killed in the middle of one", async () => {
-  const authority = await createAuthority();
-  const receiver = await startReceiver(await authority.issue(["localhost"]));
+  const receiver = await startReceiver();
   await killSenders(receiver.url);
   const { status } = await fetch(receiver.url, {
     method: "POST",
     body: "{}",
-    tls: { ca: authority.pem },
+    tls: { ca: AUTHORITY.pem },
   });
   expect(status).toBe(200);
   expect(receiver.requests).toHaveLength(1);
   await receiver.stop();
-  await authority.end();
 });
 
 test("the national carrier answers after a caller was killed in the middle of an order", async () => {

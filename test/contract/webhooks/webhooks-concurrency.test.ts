@@ -29,14 +29,8 @@ import {
   recordResults,
   sendDeps,
 } from "#test/support/product/webhooks.ts";
-import {
-  createAuthority,
-  type Receiver,
-  startReceiver,
-  type TestAuthority,
-} from "#test/support/servers/receiver.ts";
+import { type Receiver, startReceiver } from "#test/support/servers/receiver.ts";
 
-let authority: TestAuthority;
 let receiver: Receiver;
 let runtime: TestRuntime;
 let shipmentId: number;
@@ -44,8 +38,7 @@ let deliverers: Deliverer[];
 let held: ServerResponse[];
 
 beforeEach(async () => {
-  authority = await createAuthority();
-  receiver = await startReceiver(await authority.issue(["localhost"]));
+  receiver = await startReceiver();
   runtime = await openWebhookRuntime([{ url: receiver.url }]);
   shipmentId = await newShipment(runtime);
   deliverers = [];
@@ -58,14 +51,13 @@ afterEach(async () => {
   for (const deliverer of deliverers) await deliverer.stop();
   await runtime.end();
   await receiver.stop();
-  await authority.end();
 });
 
 const main = () => endpointOf(runtime, "main");
 
 function start(limits: Partial<DeliverLimits> = {}): void {
   const { redis, log } = runtime;
-  deliverers.push(startDeliverer({ redis, log, ...sendDeps(runtime, authority.pem), limits }));
+  deliverers.push(startDeliverer({ redis, log, ...sendDeps(runtime), limits }));
 }
 
 async function change(given: EndpointChange): Promise<void> {

@@ -20,14 +20,8 @@ import {
   setActive,
   startPipeline,
 } from "#test/support/product/webhooks.ts";
-import {
-  createAuthority,
-  type Receiver,
-  startReceiver,
-  type TestAuthority,
-} from "#test/support/servers/receiver.ts";
+import { type Receiver, startReceiver } from "#test/support/servers/receiver.ts";
 
-let authority: TestAuthority;
 let receiver: Receiver;
 let runtime: TestRuntime;
 let pipeline: Pipeline;
@@ -35,8 +29,7 @@ let pipeline: Pipeline;
 const at = (hour: number) => `2026-11-10T${String(hour).padStart(2, "0")}:00:00+01:00`;
 
 beforeAll(async () => {
-  authority = await createAuthority();
-  receiver = await startReceiver(await authority.issue(["localhost"]), { path: "" });
+  receiver = await startReceiver({ path: "" });
   const url = receiver.url;
   runtime = await openWebhookRuntime([
     { code: "change", url: `${url}/change` },
@@ -46,14 +39,13 @@ beforeAll(async () => {
     { code: "off", url: `${url}/off` },
   ]);
   await setActive(runtime.redis, endpointOf(runtime, "off").id, false);
-  pipeline = startPipeline(runtime, sendDeps(runtime, authority.pem));
+  pipeline = startPipeline(runtime, sendDeps(runtime));
 });
 
 afterAll(async () => {
   await pipeline.stop();
   await runtime.end();
   await receiver.stop();
-  await authority.end();
 });
 
 /** What arrived for a shipment, by path: the fact's `STATUS:detail`, in the order of creation. */

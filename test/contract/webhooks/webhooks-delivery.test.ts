@@ -18,17 +18,11 @@ import {
   sendDeps,
   startPipeline,
 } from "#test/support/product/webhooks.ts";
-import {
-  createAuthority,
-  type Receiver,
-  startReceiver,
-  type TestAuthority,
-} from "#test/support/servers/receiver.ts";
+import { type Receiver, startReceiver } from "#test/support/servers/receiver.ts";
 
 /** What a busy machine may add between an attempt and its record. */
 const SLOWNESS_MS = 10_000;
 
-let authority: TestAuthority;
 let receiver: Receiver;
 let runtime: TestRuntime;
 let pipeline: Pipeline;
@@ -37,17 +31,15 @@ const MINUTE_S = 60;
 const HOUR_S = 3_600;
 
 beforeAll(async () => {
-  authority = await createAuthority();
-  receiver = await startReceiver(await authority.issue(["localhost"]), { path: "/hook?shop=1" });
+  receiver = await startReceiver({ path: "/hook?shop=1" });
   runtime = await openWebhookRuntime([{ url: receiver.url }]);
-  pipeline = startPipeline(runtime, sendDeps(runtime, authority.pem));
+  pipeline = startPipeline(runtime, sendDeps(runtime));
 });
 
 afterAll(async () => {
   await pipeline.stop();
   await runtime.end();
   await receiver.stop();
-  await authority.end();
 });
 
 beforeEach(() => {

@@ -24,25 +24,17 @@ import {
   passTime,
   STATUS,
 } from "#test/support/product/webhooks.ts";
-import {
-  createAuthority,
-  type Receiver,
-  startReceiver,
-  type TestAuthority,
-} from "#test/support/servers/receiver.ts";
+import { type Receiver, startReceiver } from "#test/support/servers/receiver.ts";
 
 const HOUR_S = 3_600;
 
-let authority: TestAuthority;
 let receiver: Receiver;
 let runtime: TestRuntime;
 let webhooks: Running;
 
 beforeAll(async () => {
-  authority = await createAuthority();
-  receiver = await startReceiver(await authority.issue(["localhost"]));
-  const base = await openWebhookRuntime([{ url: receiver.url, include: ["consignee"] }]);
-  runtime = { ...base, config: { ...base.config, webhookCaFile: authority.file } };
+  receiver = await startReceiver();
+  runtime = await openWebhookRuntime([{ url: receiver.url, include: ["consignee"] }]);
   webhooks = await startWebhooks(runtime);
 });
 
@@ -50,7 +42,6 @@ afterAll(async () => {
   await webhooks.stop();
   await runtime.end();
   await receiver.stop();
-  await authority.end();
 });
 
 const main = () => endpointOf(runtime, "main");

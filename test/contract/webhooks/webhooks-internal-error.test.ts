@@ -18,24 +18,17 @@ import {
   sendDeps,
   startPipeline,
 } from "#test/support/product/webhooks.ts";
-import {
-  createAuthority,
-  type Receiver,
-  startReceiver,
-  type TestAuthority,
-} from "#test/support/servers/receiver.ts";
+import { type Receiver, startReceiver } from "#test/support/servers/receiver.ts";
 
 const HOUR_S = 3_600;
 /** Nominal waits of the schedule, minutes; the last one goes on. */
 const WAITS = [1, 5, 15, 60, 180, 360, 720, 720, 720, 720];
 
-let authority: TestAuthority;
 let receiver: Receiver;
 let runtime: TestRuntime;
 
 beforeAll(async () => {
-  authority = await createAuthority();
-  receiver = await startReceiver(await authority.issue(["localhost"]));
+  receiver = await startReceiver();
   runtime = await openWebhookRuntime([
     { url: receiver.url, statuses: ["IN_TRANSIT"] },
     { url: `${receiver.url}/second`, statuses: ["DEPARTED"] },
@@ -45,7 +38,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await runtime.end();
   await receiver.stop();
-  await authority.end();
 });
 
 beforeEach(() => {
@@ -61,7 +53,7 @@ function newest(code: string) {
 
 /** Started with another ENCRYPTION_KEY: no secret can be opened. */
 const withoutSecrets = () => ({
-  ...sendDeps(runtime, authority.pem),
+  ...sendDeps(runtime),
   vault: createVault({ key: "another key", previous: null, macKey: "" }),
 });
 
@@ -105,7 +97,7 @@ test("a secret that cannot be opened makes a delivery wait, longer each time and
   expect(await readFailing(runtime.redis, Number.MAX_SAFE_INTEGER)).toEqual([]);
   expect(receiver.requests).toEqual([]);
 
-  const mended = startPipeline(runtime, sendDeps(runtime, authority.pem));
+  const mended = startPipeline(runtime, sendDeps(runtime));
   await passTime(runtime, 12 * HOUR_S);
   await eventually(async () => (await newest("main")).state === "delivered", "it is delivered");
   await mended.stop();
@@ -121,7 +113,7 @@ test("retries after an internal error never end, even past the last attempt of t
 });
 
 test("a URL that does not parse keeps its own deliveries waiting and no other ones", async () => {
-  const pipeline = startPipeline(runtime, sendDeps(runtime, authority.pem));
+  const pipeline = startPipeline(runtime, sendDeps(runtime));
   await changeUrl("second", "https://[half");
   const shipment = await newShipment(runtime);
   await applyEvents(runtime, shipment, [{ status: STATUS.departed }]);
@@ -149,7 +141,7 @@ test("a delivery that cannot be read keeps no other one from being sent", async 
   const key = `{k${Number.parseInt(unreadable.deliveryId.slice(4, 6), 16)}}:d:${unreadable.deliveryId}`;
   const words = String(await redis.hGet(key, "i")).split("\n", 1);
   await redis.hSet(key, "i", `${words}\n{"half`);
-  const pipeline = startPipeline(runtime, sendDeps(runtime, authority.pem));
+  const pipeline = startPipeline(runtime, sendDeps(runtime));
   await passTime(runtime, 60);
   await applyEvents(runtime, await newShipment(runtime), [{ status: STATUS.inTransit }]);
   await eventually(() => receiver.requests.length === 1, "the other one is sent");

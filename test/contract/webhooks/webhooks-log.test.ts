@@ -27,14 +27,8 @@ import {
   passTime,
   STATUS,
 } from "#test/support/product/webhooks.ts";
-import {
-  createAuthority,
-  type Receiver,
-  startReceiver,
-  type TestAuthority,
-} from "#test/support/servers/receiver.ts";
+import { type Receiver, startReceiver } from "#test/support/servers/receiver.ts";
 
-let authority: TestAuthority;
 let receiver: Receiver;
 let runtime: TestRuntime;
 let panel: TestPanel;
@@ -52,8 +46,7 @@ interface Item {
 }
 
 beforeAll(async () => {
-  authority = await createAuthority();
-  receiver = await startReceiver(await authority.issue(["localhost"]));
+  receiver = await startReceiver();
 });
 
 beforeEach(async () => {
@@ -63,14 +56,12 @@ beforeEach(async () => {
 
 afterAll(async () => {
   await receiver.stop();
-  await authority.end();
 });
 
 /** A runtime of its own for each group, so that logs hold only what the group has made. */
 function useRuntime() {
   beforeAll(async () => {
-    const base = await openWebhookRuntime([{ url: receiver.url, trigger: "every_event" }]);
-    runtime = { ...base, config: { ...base.config, webhookCaFile: authority.file } };
+    runtime = await openWebhookRuntime([{ url: receiver.url, trigger: "every_event" }]);
     panel = await openTestPanel(runtime);
     webhooks = await startWebhooks(runtime);
   });

@@ -11,23 +11,20 @@ import {
   HEADER_LIMIT_BYTES,
   type Transport,
 } from "#processors/webhooks/transport.ts";
-import { createAuthority, type TestAuthority } from "#test/support/servers/receiver.ts";
+import { AUTHORITY } from "#test/support/servers/receiver.ts";
 
 const allowed = ["127.0.0.0/8"].map(parseCidr).filter((cidr) => cidr !== null);
 const LIMIT_MS = 500;
 
-let authority: TestAuthority;
 let transport: Transport;
 const servers: Server[] = [];
 
 beforeAll(async () => {
-  authority = await createAuthority();
-  transport = createTransport({ allowed, ca: authority.pem });
+  transport = createTransport({ allowed, ca: AUTHORITY.pem });
 });
 afterAll(async () => {
   transport.close();
   for (const server of servers) server.close();
-  await authority.end();
 });
 
 interface Raw {
@@ -50,7 +47,7 @@ async function answering(
       if (ends) socket.end();
     }
   };
-  const keys = secure ? await authority.issue(["localhost"]) : null;
+  const keys = secure ? await AUTHORITY.issue(["localhost"]) : null;
   const server = keys
     ? createTlsServer({ key: keys.private, cert: keys.cert }, serve)
     : createServer(serve);
@@ -114,7 +111,7 @@ test("the status line counts wherever the head is cut in pieces", async () => {
 });
 
 test("a status line that nothing follows until the time is over is the answer; half of one is none", async () => {
-  const short = createTransport({ allowed, ca: authority.pem, limitMs: LIMIT_MS });
+  const short = createTransport({ allowed, ca: AUTHORITY.pem, limitMs: LIMIT_MS });
   const whole = await answering([OK], { ends: false });
   expect(await post(whole.url, short)).toMatchObject({ kind: "answered", httpStatus: 200 });
   const half = await answering(["HTTP/1.1 20"], { ends: false });

@@ -24,22 +24,14 @@ import {
   setActive,
   startPipeline,
 } from "#test/support/product/webhooks.ts";
-import {
-  createAuthority,
-  type Receiver,
-  startReceiver,
-  type TestAuthority,
-} from "#test/support/servers/receiver.ts";
+import { type Receiver, startReceiver } from "#test/support/servers/receiver.ts";
 
-let authority: TestAuthority;
 let receivers: Receiver[];
 let runtime: TestRuntime;
 let stops: (() => Promise<void>)[];
 
 beforeEach(async () => {
-  authority = await createAuthority();
-  const keys = await authority.issue(["localhost"]);
-  receivers = [await startReceiver(keys), await startReceiver(keys)];
+  receivers = [await startReceiver(), await startReceiver()];
   runtime = await openWebhookRuntime(receivers.map(({ url }) => ({ url, trigger: "every_event" })));
   stops = [];
 });
@@ -49,11 +41,10 @@ afterEach(async () => {
   for (const stop of stops) await stop();
   await runtime.end();
   for (const receiver of receivers) await receiver.stop();
-  await authority.end();
 });
 
 function start(limits: Parameters<typeof startPipeline>[2] = {}): Pipeline {
-  const pipeline = startPipeline(runtime, sendDeps(runtime, authority.pem), limits);
+  const pipeline = startPipeline(runtime, sendDeps(runtime), limits);
   stops.push(pipeline.stop);
   return pipeline;
 }
@@ -67,7 +58,7 @@ async function queueChanges(count: number): Promise<void> {
   }));
   await applyEvents(runtime, id, events);
   const before = (await deliveriesOf(runtime, endpointOf(runtime, "main"))).length;
-  const { consumer, deliverer } = startPipeline(runtime, sendDeps(runtime, authority.pem), {
+  const { consumer, deliverer } = startPipeline(runtime, sendDeps(runtime), {
     inFlight: 0,
   });
   await eventually(
@@ -439,7 +430,7 @@ test("a stopped deliverer leaves nothing under way", async () => {
   const [receiver] = receivers;
   if (!receiver) throw new Error("no receiver");
   const { held, release } = hold(receiver);
-  const deps = sendDeps(runtime, authority.pem);
+  const deps = sendDeps(runtime);
   const deliverer = startDeliverer({ redis: runtime.redis, log: runtime.log, ...deps });
   await eventually(() => held.length > 0, "some are under way");
   const stopped = deliverer.stop();

@@ -22,14 +22,11 @@ import {
   STATUS,
 } from "#test/support/product/webhooks.ts";
 import {
-  createAuthority,
   type ReceivedRequest,
   type Receiver,
   startReceiver,
-  type TestAuthority,
 } from "#test/support/servers/receiver.ts";
 
-let authority: TestAuthority;
 let receiver: Receiver;
 let runtime: TestRuntime;
 let panel: TestPanel;
@@ -37,12 +34,10 @@ let webhooks: Running;
 let shipments = 0;
 
 beforeAll(async () => {
-  authority = await createAuthority();
-  receiver = await startReceiver(await authority.issue(["localhost"]));
-  const base = await openWebhookRuntime([
+  receiver = await startReceiver();
+  runtime = await openWebhookRuntime([
     { url: `${receiver.url}?key=1`, trigger: "every_event", include: ["consignee"] },
   ]);
-  runtime = { ...base, config: { ...base.config, webhookCaFile: authority.file } };
   panel = await openTestPanel(runtime);
   webhooks = await startWebhooks(runtime);
 });
@@ -57,7 +52,6 @@ afterAll(async () => {
   await panel.end();
   await runtime.end();
   await receiver.stop();
-  await authority.end();
 });
 
 const id = () => endpointOf(runtime, "main").id;

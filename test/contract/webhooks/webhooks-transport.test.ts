@@ -12,11 +12,10 @@ import {
 } from "#processors/webhooks/transport.ts";
 import { eventually } from "#test/support/eventually.ts";
 import {
+  AUTHORITY,
   certificate,
-  createAuthority,
   type Receiver,
   startReceiver,
-  type TestAuthority,
 } from "#test/support/servers/receiver.ts";
 
 /** Of those that wait in vain; the others have the 10 s of the product. */
@@ -28,12 +27,11 @@ const SLOWNESS_MS = 5_000;
 const FILLING_LIMIT = 50;
 const allowed = ["127.0.0.0/8"].map(parseCidr).filter((cidr) => cidr !== null);
 
-let authority: TestAuthority;
 let receiver: Receiver;
 const opened: Transport[] = [];
 
 function transport(options: Partial<TransportOptions> = {}): Transport {
-  const made = createTransport({ allowed, ca: authority.pem, ...options });
+  const made = createTransport({ allowed, ca: AUTHORITY.pem, ...options });
   opened.push(made);
   return made;
 }
@@ -42,8 +40,8 @@ const post = (url: string, options: Partial<TransportOptions> = {}) =>
   transport(options).post(url, { "Content-Type": "application/json" }, "{}");
 
 beforeAll(async () => {
-  authority = await createAuthority();
-  receiver = await startReceiver(await authority.issue(["a.localhost", "b.localhost"]), {
+  receiver = await startReceiver({
+    keys: await AUTHORITY.issue(["a.localhost", "b.localhost"]),
     name: "a.localhost",
   });
 });
@@ -56,7 +54,6 @@ beforeEach(() => {
 afterAll(async () => {
   for (const one of opened) one.close();
   await receiver.stop();
-  await authority.end();
 });
 
 describe("document 3, Transport rules: the certificate is verified for the host's name", () => {
@@ -72,10 +69,10 @@ describe("document 3, Transport rules: the certificate is verified for the host'
   });
 
   test.each([
-    ["expired", () => authority.issue(["a.localhost"], Date.now() - 1_000)],
+    ["expired", () => AUTHORITY.issue(["a.localhost"], Date.now() - 1_000)],
     ["self-signed", () => certificate(["a.localhost"])],
   ])("an %s certificate is a connection error", async (_, keys) => {
-    const other = await startReceiver(await keys(), { name: "a.localhost" });
+    const other = await startReceiver({ keys: await keys(), name: "a.localhost" });
     const sent = await post(other.url);
     expect(sent).toMatchObject({ kind: "unreachable" });
     expect(sent).toHaveProperty("error", expect.stringMatching(/^tls: /));
@@ -373,7 +370,7 @@ describe("answers that are none", () => {
   });
 
   test("a refused connection is a connection error", async () => {
-    const gone = await startReceiver(await authority.issue(["a.localhost"]));
+    const gone = await startReceiver({ keys: await AUTHORITY.issue(["a.localhost"]) });
     await gone.stop();
     const sent = await post(`https://a.localhost:${gone.port}/`);
     expect(sent).toHaveProperty("error", "connection: ECONNREFUSED");

@@ -19,12 +19,7 @@ import { eventually } from "#test/support/eventually.ts";
 import { openTestPanel, type TestPanel } from "#test/support/product/panel.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
 import { applyEvents, newShipment, passTime, STATUS } from "#test/support/product/webhooks.ts";
-import {
-  createAuthority,
-  type Receiver,
-  startReceiver,
-  type TestAuthority,
-} from "#test/support/servers/receiver.ts";
+import { AUTHORITY, type Receiver, startReceiver } from "#test/support/servers/receiver.ts";
 
 const ACKNOWLEDGEMENT = '{"result":"OK"}';
 const CHANNEL = "/panel/api/channels/acme-it/webhooks";
@@ -33,7 +28,6 @@ let server: Server;
 // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever was sent
 const received: { headers: Record<string, unknown>; body: any }[] = [];
 let answer: { status: number; body: string };
-let authority: TestAuthority;
 let receiver: Receiver;
 let runtime: TestRuntime;
 let panel: TestPanel;
@@ -49,14 +43,12 @@ beforeAll(async () => {
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  authority = await createAuthority();
-  receiver = await startReceiver(await authority.issue(["localhost"]));
+  receiver = await startReceiver();
   const setup = testSetup();
   const [channel] = setup.companies?.[0]?.channels ?? [];
   const url = `http://localhost:${(server.address() as AddressInfo).port}/v1`;
   if (channel) channel.webhookV1 = { url, acknowledgement: ACKNOWLEDGEMENT };
-  const base = await openTestRuntime(setup);
-  runtime = { ...base, config: { ...base.config, webhookCaFile: authority.file } };
+  runtime = await openTestRuntime(setup, { WEBHOOK_CA_FILE: AUTHORITY.file });
   panel = await openTestPanel(runtime);
   webhooks = await startWebhooks(runtime);
 });
@@ -66,7 +58,6 @@ afterAll(async () => {
   await panel.end();
   await runtime.end();
   await receiver.stop();
-  await authority.end();
   server.closeAllConnections();
   server.close();
 });

@@ -14,12 +14,7 @@ import { testSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { outcomeOf, startCommand } from "#test/support/product/command.ts";
 import { BARE, newProduct, type Product } from "#test/support/product/product.ts";
-import {
-  createAuthority,
-  type Receiver,
-  startReceiver,
-  type TestAuthority,
-} from "#test/support/servers/receiver.ts";
+import { AUTHORITY, type Receiver, startReceiver } from "#test/support/servers/receiver.ts";
 import { startTestCluster, type TestCluster } from "#test/support/servers/redis-cluster.ts";
 
 const SHIPMENTS = 60;
@@ -28,22 +23,20 @@ const EVENTS_BETWEEN = 50;
 const SETTLE_LIMIT_MS = 120_000;
 
 let cluster: TestCluster;
-let authority: TestAuthority;
 let receiver: Receiver;
 let product: Product;
 
 beforeAll(async () => {
   cluster = await startTestCluster();
   await cluster.everywhere("CONFIG", "SET", "cluster-require-full-coverage", "no");
-  authority = await createAuthority();
-  receiver = await startReceiver(await authority.issue(["localhost"]));
+  receiver = await startReceiver();
   const setup = testSetup();
   const [channel] = setup.companies?.[0]?.channels ?? [];
   if (channel) {
     const common = { trigger: "every_event", alertEmail: "ops@acme.test" } as const;
     channel.webhooks = [{ code: "main", url: receiver.url, ...common }];
   }
-  const env = { WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8", WEBHOOK_CA_FILE: authority.file };
+  const env = { WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8", WEBHOOK_CA_FILE: AUTHORITY.file };
   product = await newProduct(BARE, setup, { ...env, ...clusterEnv() });
   await product.start();
 }, 300_000);
@@ -52,7 +45,6 @@ afterAll(async () => {
   await product.end();
   await cluster.stop();
   await receiver.stop();
-  await authority.end();
 }, 300_000);
 
 const clusterEnv = () => ({ REDIS_CLUSTER_URLS: cluster.urls, REDIS_WAIT_REPLICAS: "1" });

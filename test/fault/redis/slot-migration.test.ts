@@ -10,12 +10,7 @@ import { testSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { startMeasuring } from "#test/support/measured.ts";
 import { BARE, newProduct, type Product } from "#test/support/product/product.ts";
-import {
-  createAuthority,
-  type Receiver,
-  startReceiver,
-  type TestAuthority,
-} from "#test/support/servers/receiver.ts";
+import { AUTHORITY, type Receiver, startReceiver } from "#test/support/servers/receiver.ts";
 
 const SHIPMENTS = 60;
 /** A third of the machine is enough: what counts is that calls meet slots half moved. */
@@ -25,20 +20,18 @@ const EVENTS_BETWEEN = 100;
 const SLOTS = 48;
 const SETTLE_LIMIT_MS = 120_000;
 
-let authority: TestAuthority;
 let receiver: Receiver;
 let product: Product;
 
 beforeAll(async () => {
-  authority = await createAuthority();
-  receiver = await startReceiver(await authority.issue(["localhost"]));
+  receiver = await startReceiver();
   const setup = testSetup();
   const [channel] = setup.companies?.[0]?.channels ?? [];
   if (channel) {
     const common = { trigger: "every_event", alertEmail: "ops@acme.test" } as const;
     channel.webhooks = [{ code: "main", url: receiver.url, ...common }];
   }
-  const env = { WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8", WEBHOOK_CA_FILE: authority.file };
+  const env = { WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8", WEBHOOK_CA_FILE: AUTHORITY.file };
   product = await newProduct(BARE, setup, env, "a six-node Redis Cluster");
   await product.start();
 }, 300_000);
@@ -46,7 +39,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await product.end();
   await receiver.stop();
-  await authority.end();
 }, 300_000);
 
 async function readLedger(): Promise<{ difference: Record<string, number>; delivered: number }> {

@@ -12,12 +12,7 @@ import { testSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { startMeasuring } from "#test/support/measured.ts";
 import { BARE, newProduct, type Product } from "#test/support/product/product.ts";
-import {
-  createAuthority,
-  type Receiver,
-  startReceiver,
-  type TestAuthority,
-} from "#test/support/servers/receiver.ts";
+import { AUTHORITY, type Receiver, startReceiver } from "#test/support/servers/receiver.ts";
 import { startTestCluster } from "#test/support/servers/redis-cluster.ts";
 import { startRedisServer } from "#test/support/servers/redis-server.ts";
 
@@ -130,7 +125,6 @@ describe.each([
   ["one Redis server", oneServer],
   ["a six-node Redis Cluster", sixNodes],
 ] as const)("on %s", (kind, openFaultyStore) => {
-  let authority: TestAuthority;
   let receiver: Receiver;
   let store: FaultyStore;
   let product: Product;
@@ -138,8 +132,7 @@ describe.each([
   const answers: PushResult[] = [];
 
   beforeAll(async () => {
-    authority = await createAuthority();
-    receiver = await startReceiver(await authority.issue(["localhost"]));
+    receiver = await startReceiver();
     receiver.behave((_request, response) => void setTimeout(() => response.end(), ANSWER_MS));
     const setup = testSetup();
     const [channel] = setup.companies?.[0]?.channels ?? [];
@@ -151,7 +144,7 @@ describe.each([
       ];
     }
     store = await openFaultyStore();
-    const env = { WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8", WEBHOOK_CA_FILE: authority.file };
+    const env = { WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8", WEBHOOK_CA_FILE: AUTHORITY.file };
     product = await newProduct(BARE, setup, { ...env, ...store.env });
     await product.start();
   }, 300_000);
@@ -160,7 +153,6 @@ describe.each([
     await product.end();
     await store.stop();
     await receiver.stop();
-    await authority.end();
   }, 300_000);
 
   /** Of one outage, as couriers, merchants and operators meet it. */

@@ -8,11 +8,10 @@ import { eventually } from "#test/support/eventually.ts";
 import { BARE, newProduct, type Product } from "#test/support/product/product.ts";
 import { type MailServer, startMailServer } from "#test/support/servers/mail-server.ts";
 import {
-  createAuthority,
+  AUTHORITY,
   DELIVERED_LIMIT_MS,
   type Receiver,
   startReceiver,
-  type TestAuthority,
 } from "#test/support/servers/receiver.ts";
 import { STORES } from "#test/support/servers/stores.ts";
 
@@ -25,15 +24,13 @@ const ANSWER_MS = 100;
 const FIRST_MS = Date.parse("2026-11-10T00:00:00Z");
 
 describe.each(STORES)("on %s", (store) => {
-  let authority: TestAuthority;
   let receiver: Receiver;
   let mails: MailServer;
   let product: Product;
   let events = 0;
 
   beforeAll(async () => {
-    authority = await createAuthority();
-    receiver = await startReceiver(await authority.issue(["localhost"]));
+    receiver = await startReceiver();
     receiver.behave(503);
     mails = await startMailServer();
     const setup = testSetup();
@@ -46,7 +43,7 @@ describe.each(STORES)("on %s", (store) => {
       alertEmail,
     } as const;
     if (channel) channel.webhooks = [webhook];
-    const env = { WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8", WEBHOOK_CA_FILE: authority.file };
+    const env = { WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8", WEBHOOK_CA_FILE: AUTHORITY.file };
     product = await newProduct(BARE, setup, { ...env, SMTP_URL: mails.url }, store);
     await product.start();
   }, 300_000);
@@ -55,7 +52,6 @@ describe.each(STORES)("on %s", (store) => {
     await product.end();
     await mails.stop();
     await receiver.stop();
-    await authority.end();
   }, 300_000);
 
   const read = (path: string) => readPanel(product, path);

@@ -7,11 +7,10 @@ import { testSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { BARE, newProduct, type Product } from "#test/support/product/product.ts";
 import {
-  createAuthority,
+  AUTHORITY,
   DELIVERED_LIMIT_MS,
   type Receiver,
   startReceiver,
-  type TestAuthority,
 } from "#test/support/servers/receiver.ts";
 import { STORES } from "#test/support/servers/stores.ts";
 
@@ -26,19 +25,17 @@ interface Logged {
 }
 
 describe.each(STORES)("on %s", (store) => {
-  let authority: TestAuthority;
   let receiver: Receiver;
   let product: Product;
 
   beforeAll(async () => {
-    authority = await createAuthority();
-    receiver = await startReceiver(await authority.issue(["localhost"]));
+    receiver = await startReceiver();
     receiver.behave((_, response) => void setTimeout(() => response.end(), 20));
     const setup = testSetup();
     const [channel] = setup.companies?.[0]?.channels ?? [];
     const common = { trigger: "every_event", alertEmail: "ops@acme.test" } as const;
     if (channel) channel.webhooks = [{ code: "main", url: receiver.url, ...common }];
-    const env = { WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8", WEBHOOK_CA_FILE: authority.file };
+    const env = { WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8", WEBHOOK_CA_FILE: AUTHORITY.file };
     product = await newProduct(BARE, setup, env, store);
     await product.start();
   }, 300_000);
@@ -46,7 +43,6 @@ describe.each(STORES)("on %s", (store) => {
   afterAll(async () => {
     await product?.end();
     await receiver?.stop();
-    await authority?.end();
   }, 300_000);
 
   const read = (path: string) => readPanel(product, path);

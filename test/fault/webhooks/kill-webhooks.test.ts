@@ -10,11 +10,10 @@ import { eventually } from "#test/support/eventually.ts";
 import { startMeasuring } from "#test/support/measured.ts";
 import { BARE, newProduct, type Product } from "#test/support/product/product.ts";
 import {
-  createAuthority,
+  AUTHORITY,
   DELIVERED_LIMIT_MS,
   type Receiver,
   startReceiver,
-  type TestAuthority,
 } from "#test/support/servers/receiver.ts";
 import { STORES } from "#test/support/servers/stores.ts";
 
@@ -25,16 +24,13 @@ const ANSWER_MS = { steady: 20, slow: 250 };
 const FIRST_MS = Date.parse("2026-11-10T00:00:00Z");
 
 describe.each(STORES)("on %s", (store) => {
-  let authority: TestAuthority;
   let steady: Receiver;
   let slow: Receiver;
   let product: Product;
   const accepted = new Map<string, CourierEvent>();
 
   beforeAll(async () => {
-    authority = await createAuthority();
-    const keys = await authority.issue(["localhost"]);
-    [steady, slow] = await Promise.all([startReceiver(keys), startReceiver(keys)]);
+    [steady, slow] = await Promise.all([startReceiver(), startReceiver()]);
     steady.behave((_, response) => void setTimeout(() => response.end(), ANSWER_MS.steady));
     slow.behave((_, response) => void setTimeout(() => response.end(), ANSWER_MS.slow));
     const setup = testSetup();
@@ -46,7 +42,7 @@ describe.each(STORES)("on %s", (store) => {
         { code: "slow", url: slow.url, ...common },
       ];
     }
-    const env = { WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8", WEBHOOK_CA_FILE: authority.file };
+    const env = { WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8", WEBHOOK_CA_FILE: AUTHORITY.file };
     product = await newProduct(BARE, setup, env, store);
     await product.start();
   }, 300_000);
@@ -54,7 +50,6 @@ describe.each(STORES)("on %s", (store) => {
   afterAll(async () => {
     await product.end();
     await Promise.all([steady.stop(), slow.stop()]);
-    await authority.end();
   }, 300_000);
 
   const read = (path: string) => readPanel(product, path);

@@ -14,12 +14,7 @@ import { eventually } from "#test/support/eventually.ts";
 import { IS_MEASURED, noteSkipped, startMeasuring } from "#test/support/measured.ts";
 import { newProduct, type Product } from "#test/support/product/product.ts";
 import { mayMount } from "#test/support/servers/mounts.ts";
-import {
-  createAuthority,
-  type Receiver,
-  startReceiver,
-  type TestAuthority,
-} from "#test/support/servers/receiver.ts";
+import { AUTHORITY, type Receiver, startReceiver } from "#test/support/servers/receiver.ts";
 import { type RedisServer, startRedisServer } from "#test/support/servers/redis-server.ts";
 
 const SHIPMENTS = 20;
@@ -62,7 +57,6 @@ if (!canMount)
 describe.skipIf(!canMount || !IS_MEASURED)("with name servers of its own", () => {
   let folder: string;
   let hosts: string;
-  let authority: TestAuthority;
   let receiver: Receiver;
   let server: RedisServer;
   let nameServer: Awaited<ReturnType<typeof startNameServer>>;
@@ -75,8 +69,7 @@ describe.skipIf(!canMount || !IS_MEASURED)("with name servers of its own", () =>
     await writeFile(hosts, HOSTS);
     nameServer = await startNameServer();
     await writeFile(servers, `nameserver ${NAME_SERVER}\n`);
-    authority = await createAuthority();
-    receiver = await startReceiver(await authority.issue([MERCHANT]));
+    receiver = await startReceiver({ keys: await AUTHORITY.issue([MERCHANT]) });
     server = await startRedisServer();
     const setup = testSetup();
     const [channel] = setup.companies?.[0]?.channels ?? [];
@@ -90,7 +83,7 @@ describe.skipIf(!canMount || !IS_MEASURED)("with name servers of its own", () =>
     product = await newProduct(["unshare", "-m", "sh", "-c", start], setup, {
       REDIS_URL: `redis://${REDIS}:${server.port}`,
       WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8",
-      WEBHOOK_CA_FILE: authority.file,
+      WEBHOOK_CA_FILE: AUTHORITY.file,
       // The runtime's own cache of names, 30 s as it comes.
       BUN_CONFIG_DNS_TIME_TO_LIVE_SECONDS: "1",
       // Not what this test is about.
@@ -104,7 +97,6 @@ describe.skipIf(!canMount || !IS_MEASURED)("with name servers of its own", () =>
     await product.end();
     await server.stop();
     await receiver.stop();
-    await authority.end();
     nameServer.close();
     await rm(folder, { recursive: true, force: true });
   }, 300_000);

@@ -23,12 +23,7 @@ import {
   setActive,
   startPipeline,
 } from "#test/support/product/webhooks.ts";
-import {
-  createAuthority,
-  type Receiver,
-  startReceiver,
-  type TestAuthority,
-} from "#test/support/servers/receiver.ts";
+import { type Receiver, startReceiver } from "#test/support/servers/receiver.ts";
 import { type RedisServer, startRedisServer } from "#test/support/servers/redis-server.ts";
 
 /** Shorter than in production, in the same proportions. */
@@ -48,7 +43,6 @@ const OUTAGES: ReadonlyArray<readonly [string, string[], string[]]> = [
   ],
 ];
 
-let authority: TestAuthority;
 let receiver: Receiver;
 let server: RedisServer;
 let runtime: TestRuntime;
@@ -56,8 +50,7 @@ let other: Redis;
 let pipelines: Pipeline[] = [];
 
 beforeAll(async () => {
-  authority = await createAuthority();
-  receiver = await startReceiver(await authority.issue(["localhost"]));
+  receiver = await startReceiver();
   server = await startRedisServer();
   const given = { address: server.url, stop: server.stop };
   runtime = await openWebhookRuntime([{ url: receiver.url, maxConcurrency: 10 }], {}, given);
@@ -66,7 +59,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await runtime.end();
   await receiver.stop();
-  await authority.end();
 });
 
 beforeEach(async () => {
@@ -82,7 +74,7 @@ afterEach(async () => {
 
 /** Two processes: the second one has a connection of its own. */
 function startTwo(limits: Partial<DeliverLimits>): void {
-  const deps = () => sendDeps(runtime, authority.pem, { limitMs: ANSWER_LIMIT_MS });
+  const deps = () => sendDeps(runtime, { limitMs: ANSWER_LIMIT_MS });
   pipelines = [
     startPipeline(runtime, deps(), limits),
     startPipeline({ ...runtime, redis: other }, deps(), limits),

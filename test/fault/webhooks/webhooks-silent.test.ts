@@ -25,12 +25,7 @@ import {
   passTime,
   sendDeps,
 } from "#test/support/product/webhooks.ts";
-import {
-  createAuthority,
-  type Receiver,
-  startReceiver,
-  type TestAuthority,
-} from "#test/support/servers/receiver.ts";
+import { type Receiver, startReceiver } from "#test/support/servers/receiver.ts";
 
 /**
  * Small beside the real thing (20,000 deliveries): a tenth of the timeout and of the ten minutes, an
@@ -42,7 +37,6 @@ const ATTEMPT = "x-service-delivery-attempt";
 const PATIENT_MS = 5_000;
 const SLOW_MS = 300;
 
-let authority: TestAuthority;
 let hanging: Receiver;
 let quick: Receiver;
 let runtime: TestRuntime;
@@ -52,9 +46,7 @@ let held: ServerResponse[];
 let others: ReturnType<typeof setInterval> | undefined;
 
 beforeEach(async () => {
-  authority = await createAuthority();
-  const keys = await authority.issue(["localhost"]);
-  [hanging, quick] = await Promise.all([startReceiver(keys), startReceiver(keys)]);
+  [hanging, quick] = await Promise.all([startReceiver(), startReceiver()]);
   held = [];
   hanging.behave((_, response) => void held.push(response));
   runtime = await openWebhookRuntime([
@@ -73,13 +65,12 @@ afterEach(async () => {
   for (const deliverer of deliverers) await deliverer.stop();
   await runtime.end();
   await Promise.all([hanging.stop(), quick.stop()]);
-  await authority.end();
 });
 
 /** @param limitMs of a request; a busy machine may end some before they have arrived */
 function start(limits: Partial<DeliverLimits> = {}, limitMs = SMALL.limitMs): void {
   const { redis, log } = runtime;
-  const deps = sendDeps(runtime, authority.pem, { limitMs });
+  const deps = sendDeps(runtime, { limitMs });
   deliverers.push(startDeliverer({ redis, log, ...deps, limits: { slowMs: SLOW_MS, ...limits } }));
 }
 

@@ -11,11 +11,10 @@ import { BARE, newProduct, type Product } from "#test/support/product/product.ts
 import { STATUS } from "#test/support/product/webhooks.ts";
 import { type MailServer, startMailServer } from "#test/support/servers/mail-server.ts";
 import {
-  createAuthority,
+  AUTHORITY,
   type ReceivedRequest,
   type Receiver,
   startReceiver,
-  type TestAuthority,
 } from "#test/support/servers/receiver.ts";
 
 const LIVE_KEY = "key_acme_main";
@@ -27,24 +26,21 @@ const DAY_SECONDS = 86_400;
 const RECIPIENT = { name: "Zyxw Name", city: "Roma", email: "zyxw@client.test" };
 const ENDPOINTS = { live: "acme-it", test: "acme-it:test" } as const;
 
-let authority: TestAuthority;
 let mail: MailServer;
 let live: Receiver;
 let rehearsal: Receiver;
 let product: Product;
 
 beforeAll(async () => {
-  authority = await createAuthority();
   mail = await startMailServer();
-  const keys = await authority.issue(["localhost"]);
-  [live, rehearsal] = await Promise.all([startReceiver(keys), startReceiver(keys)]);
+  [live, rehearsal] = await Promise.all([startReceiver(), startReceiver()]);
   product = await newProduct(BARE, setupOf(), env());
   await product.start();
 }, 300_000);
 
 const env = () => ({
   WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8",
-  WEBHOOK_CA_FILE: authority.file,
+  WEBHOOK_CA_FILE: AUTHORITY.file,
   SMTP_URL: mail.url,
   ARCHIVE_AFTER_DAYS: "1",
   ARCHIVE_ROUND_SECONDS: "1",
@@ -53,7 +49,6 @@ const env = () => ({
 afterAll(async () => {
   await product.end();
   await Promise.all([live.stop(), rehearsal.stop(), mail.stop()]);
-  await authority.end();
 }, 300_000);
 
 function setupOf() {

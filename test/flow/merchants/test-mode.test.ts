@@ -14,17 +14,11 @@ import { WEBHOOK_SECRET } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { item } from "#test/support/product/api.ts";
 import { BARE, newProduct, type Product, productEnv } from "#test/support/product/product.ts";
-import {
-  createAuthority,
-  type Receiver,
-  startReceiver,
-  type TestAuthority,
-} from "#test/support/servers/receiver.ts";
+import { AUTHORITY, type Receiver, startReceiver } from "#test/support/servers/receiver.ts";
 
 const TEST_KEY = "key_test_of_acme";
 const COURIER = "WAYBILL_TEST";
 
-let authority: TestAuthority;
 let live: Receiver;
 let rehearsal: Receiver;
 let product: Product;
@@ -32,12 +26,10 @@ let dataDir: string;
 const tokens = new Map<string, string>();
 
 beforeAll(async () => {
-  authority = await createAuthority();
-  const keys = await authority.issue(["localhost"]);
-  [live, rehearsal] = await Promise.all([startReceiver(keys), startReceiver(keys)]);
+  [live, rehearsal] = await Promise.all([startReceiver(), startReceiver()]);
   product = await newProduct(BARE, setupOf(live, rehearsal), {
     WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8",
-    WEBHOOK_CA_FILE: authority.file,
+    WEBHOOK_CA_FILE: AUTHORITY.file,
     // Nobody listens there: mail of test mode must not be sent.
     SMTP_URL: "smtp://127.0.0.1:1",
   });
@@ -48,7 +40,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await product.end();
   await Promise.all([live.stop(), rehearsal.stop()]);
-  await authority.end();
 }, 300_000);
 
 function setupOf(forLive: Receiver, forTests: Receiver) {

@@ -10,12 +10,7 @@ import { testSetup, WEBHOOK_SECRET } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { outcomeOf, startCommand } from "#test/support/product/command.ts";
 import { newProduct, PANEL_TOKEN, type Product } from "#test/support/product/product.ts";
-import {
-  createAuthority,
-  type Receiver,
-  startReceiver,
-  type TestAuthority,
-} from "#test/support/servers/receiver.ts";
+import { AUTHORITY, type Receiver, startReceiver } from "#test/support/servers/receiver.ts";
 import { STORES } from "#test/support/servers/stores.ts";
 
 const OPERATOR = { authorization: `Bearer ${PANEL_TOKEN}` };
@@ -31,15 +26,13 @@ function setupWith(url: string): SetupFile {
 }
 
 describe.each(STORES)("on %s", (store) => {
-  let authority: TestAuthority;
   let receiver: Receiver;
   let product: Product;
   let merchant: Merchant;
 
   beforeAll(async () => {
-    authority = await createAuthority();
-    receiver = await startReceiver(await authority.issue(["localhost"]));
-    const env = { WEBHOOK_CA_FILE: authority.file, WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8" };
+    receiver = await startReceiver();
+    const env = { WEBHOOK_CA_FILE: AUTHORITY.file, WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8" };
     const command = ["npm", "start", "--", "--quiet"] as const;
     product = await newProduct(command, setupWith(receiver.url), env, store);
     await product.start();
@@ -49,7 +42,6 @@ describe.each(STORES)("on %s", (store) => {
   afterAll(async () => {
     await product.end();
     await receiver.stop();
-    await authority.end();
   }, 300_000);
 
   async function create(numbers: readonly string[], members = {}): Promise<number[]> {

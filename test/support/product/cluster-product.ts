@@ -4,7 +4,7 @@ import { readPanel } from "#test/support/clients/operator.ts";
 import { analysedEvents } from "#test/support/data/analysed-events.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
-import { createAuthority, type Receiver, startReceiver } from "#test/support/servers/receiver.ts";
+import { AUTHORITY, type Receiver, startReceiver } from "#test/support/servers/receiver.ts";
 import { startTestCluster, type TestCluster } from "#test/support/servers/redis-cluster.ts";
 import { BARE, newProduct, type Product } from "./product.ts";
 
@@ -22,8 +22,7 @@ export interface ClusterProduct {
 }
 
 export async function openClusterProduct(): Promise<ClusterProduct> {
-  const authority = await createAuthority();
-  const receiver = await startReceiver(await authority.issue(["localhost"]));
+  const receiver = await startReceiver();
   const setup = testSetup();
   const boxes = setup.companies?.[0]?.boxes ?? [];
   for (const company of setup.companies ?? []) {
@@ -37,7 +36,7 @@ export async function openClusterProduct(): Promise<ClusterProduct> {
     REDIS_CLUSTER_URLS: cluster.urls,
     REDIS_WAIT_REPLICAS: "1",
     WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8",
-    WEBHOOK_CA_FILE: authority.file,
+    WEBHOOK_CA_FILE: AUTHORITY.file,
   });
   await product.start();
   return {
@@ -63,7 +62,6 @@ export async function openClusterProduct(): Promise<ClusterProduct> {
       await product.end();
       await cluster.stop();
       await receiver.stop();
-      await authority.end();
     },
   };
 }

@@ -31,14 +31,16 @@ import { createTransport, type TransportOptions } from "#processors/webhooks/tra
 import { event } from "#test/support/clients/courier.ts";
 import { testSetup, WEBHOOK_SECRET } from "#test/support/data/setup.ts";
 import { addShipment } from "#test/support/data/shipments.ts";
+import { AUTHORITY } from "#test/support/servers/receiver.ts";
 import { openTestRuntime, type TestRuntime } from "./runtime.ts";
 
 export type WebhookOptions = Partial<SetupWebhook> & { readonly url: string };
 
-/** Endpoints of channel acme-it, by code: `main`, `second`, … unless they name themselves. */
+/** Endpoints of channel acme-it whose receivers the authority of the tests has signed, by code: `main`, `second`, … unless they name themselves. */
 export async function openWebhookRuntime(
   webhooks: readonly WebhookOptions[],
-  ...store: [env?: Readonly<Record<string, string>>, given?: Parameters<typeof openTestRuntime>[2]]
+  env: Readonly<Record<string, string>> = {},
+  given?: Parameters<typeof openTestRuntime>[2],
 ): Promise<TestRuntime> {
   const setup = testSetup();
   const channel = setup.companies?.[0]?.channels?.[0];
@@ -49,7 +51,7 @@ export async function openWebhookRuntime(
     secret: WEBHOOK_SECRET,
     ...webhook,
   }));
-  return openTestRuntime(setup, ...store);
+  return openTestRuntime(setup, { WEBHOOK_CA_FILE: AUTHORITY.file, ...env }, given);
 }
 
 export function endpointOf({ live }: TestRuntime, code: string): Endpoint {
@@ -61,13 +63,16 @@ export function endpointOf({ live }: TestRuntime, code: string): Endpoint {
 /** What a deliverer sends with: the jitter is none, so that waits are the nominal ones. */
 export function sendDeps(
   { live, secrets, config }: TestRuntime,
-  ca: string,
   transport: Partial<TransportOptions> = {},
 ): SendDeps {
   return {
     live,
     vault: secrets.vault,
-    transport: createTransport({ allowed: config.webhookAllowedCidrs, ca, ...transport }),
+    transport: createTransport({
+      allowed: config.webhookAllowedCidrs,
+      ca: AUTHORITY.pem,
+      ...transport,
+    }),
     random: () => 0.5,
   };
 }

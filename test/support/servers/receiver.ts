@@ -1,5 +1,6 @@
 /** A merchant's receiver: a real HTTPS server whose certificate a test authority has signed, with answers as wanted. */
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { rmSync } from "node:fs";
+import { mkdtemp, writeFile } from "node:fs/promises";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:https";
 import { type AddressInfo, isIP } from "node:net";
@@ -21,15 +22,7 @@ interface KeyPair {
  */
 export const DELIVERED_LIMIT_MS = 120_000;
 
-/** A certificate authority of its own. `file` is what WEBHOOK_CA_FILE takes. */
-export interface TestAuthority {
-  readonly file: string;
-  readonly pem: string;
-  readonly issue: (names: readonly string[], validUntilMs?: number) => Promise<KeyPair>;
-  readonly end: () => Promise<void>;
-}
-
-export async function createAuthority(): Promise<TestAuthority> {
+async function createAuthority() {
   const authority = await generate([{ name: "commonName", value: "Waybill test authority" }], {
     algorithm: "sha256",
     keyType: "ec",
@@ -39,16 +32,19 @@ export async function createAuthority(): Promise<TestAuthority> {
     ],
   });
   const folder = await mkdtemp(join(tmpdir(), "waybill-ca-"));
+  process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   const file = join(folder, "ca.pem");
   await writeFile(file, authority.cert);
   return {
     file,
     pem: authority.cert,
-    issue: (names, validUntilMs = Date.now() + DAY_MS) =>
+    issue: (names: readonly string[], validUntilMs = Date.now() + DAY_MS) =>
       certificate(names, validUntilMs, { key: authority.private, cert: authority.cert }),
-    end: () => rm(folder, { recursive: true, force: true }),
   };
 }
+
+/** The certificate authority of this process, which ends with it. `file` is what WEBHOOK_CA_FILE takes. */
+export const AUTHORITY = await createAuthority();
 
 /** Signed by nobody but itself where no authority is given. */
 export function certificate(
@@ -103,17 +99,20 @@ export interface Receiver {
   readonly stop: () => Promise<void>;
 }
 
+export interface ReceiverOptions {
+  /** By default those of `localhost`, from the authority. */
+  readonly keys?: KeyPair;
+  readonly name?: string;
+  readonly path?: string;
+  readonly host?: string;
+}
+
 /**
  * Listens on a free port, of loopback unless another address is named; `localhost` and every name under it lead there.
  */
-export async function startReceiver(
-  keys: KeyPair,
-  {
-    name = "localhost",
-    path = "/hook",
-    host = "127.0.0.1",
-  }: { readonly name?: string; readonly path?: string; readonly host?: string } = {},
-): Promise<Receiver> {
+export async function startReceiver(options: ReceiverOptions = {}): Promise<Receiver> {
+  const { name = "localhost", path = "/hook", host = "127.0.0.1" } = options;
+  const keys = options.keys ?? (await AUTHORITY.issue(["localhost"]));
   const requests: ReceivedRequest[] = [];
   let behaviour: Behaviour = 200;
   let connections = 0;
