@@ -22,15 +22,9 @@ import { readAnywhere } from "#core/archive/store/archive.ts";
 import { type Counting, readArchiveSummary } from "#core/archive/store/archive-summary.ts";
 import { numberRows, REMOVED_PER_CALL, readLeaving } from "#core/archive/store/remove-shipments.ts";
 import { restoreShipments } from "#core/archive/store/restore-shipments.ts";
-import { advanceClock } from "#core/configuration/store/live.ts";
 import { beginGeneration } from "#core/events/store/compact-references.ts";
 import { chunks } from "#core/platform/process/chunks.ts";
-import {
-  companyKeys,
-  companyPartition,
-  type ExactField,
-  type IndexOrder,
-} from "#core/platform/redis/keys.ts";
+import { companyKeys, companyPartition } from "#core/platform/redis/keys.ts";
 import {
   ARCHIVE_HEADS,
   type ArchiveQuestion,
@@ -39,21 +33,29 @@ import {
 } from "#core/search/store/archive-search.ts";
 import type { ShipmentQuery } from "#core/search/store/shipment-query.ts";
 import { ROWS_PER_BLOCK } from "#core/shipments/store/columns.ts";
-import { createShipments } from "#core/shipments/store/create-shipments.ts";
-import { registerShipments } from "#core/shipments/store/register-shipments.ts";
 import { readShipments, type StoredShipment } from "#core/shipments/store/shipments.ts";
-import type { Status } from "#core/statuses/rules/status.ts";
 import { applyEvents } from "#test/support/data/facts.ts";
+import {
+  type Asked,
+  createSearched,
+  FIRST_DAY,
+  ORDERS,
+  pageOf,
+  queryOf,
+  questions,
+  type Row,
+  rowOf,
+  type Searched,
+  searchedCompany,
+  type Variety,
+} from "#test/support/data/searched-shipments.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
 
 /** More than a block of rows, and than the values that have a bitmap. */
 const SHIPMENTS = 6_000;
-const BATCH = 500;
 /** Many statements for the index of one year. */
 const FILLED_TOGETHER = 150;
-const FIRST_DAY = Date.parse("2026-01-01") / 86_400_000;
-const CODES = ["TRN", "OUT", "DLV", "HLD"] as const;
 const YEARS_AGO: Readonly<Record<string, string>> = {
   channel: "4000000000",
   archived_on: "addYears(toDate('2023-02-28'), rowNumberInAllBlocks() % 2)",
@@ -61,21 +63,12 @@ const YEARS_AGO: Readonly<Record<string, string>> = {
   sealed_text: "base64Encode(sealed)",
 };
 
-interface Row {
-  readonly id: number;
-  readonly channelId: number;
-  readonly trackingNumber: string;
-  readonly exact: Readonly<Record<ExactField, string>>;
-  readonly shipDay: number;
-  readonly status: Status;
-  readonly updated: number;
-}
-
 let runtime: TestRuntime;
 let clickhouse: ClickHouseClient;
 let archive: OpenArchive;
 let rows: Row[];
-let channelIds: number[];
+let company: Searched;
+let channelIds: readonly number[];
 let companyId: number;
 /** Which of the shipments are in the archive. */
 const archived = new Set<number>();
@@ -85,11 +78,8 @@ beforeAll(async () => {
   clickhouse = await openClickhouse(runtime.config, "write");
   await applySchema(clickhouse, runtime.config);
   archive = openArchive(runtime.config, runtime.secrets.vault);
-  const company = [...runtime.live.configuration().companies.values()].find(
-    ({ code }) => code === "acme",
-  );
-  companyId = company?.id ?? 0;
-  channelIds = [...(company?.channelIds ?? [])];
+  company = searchedCompany(runtime);
+  ({ channelIds, companyId } = company);
   await beginGeneration(runtime.redis, runtime.live.now(), runtime.config.eventsPerDay);
   rows = await fill(0, SHIPMENTS);
   for (const id of channelIds) await numberRows(runtime.redis, companyId, id);
@@ -101,73 +91,20 @@ afterAll(async () => {
   await runtime.end();
 });
 
-/** Two channels of different size; three of four shipments have moved on, in an order of their own. */
-async function fill(first: number, count: number): Promise<Row[]> {
-  const ids: number[] = [];
-  for (let from = first; from < first + count; from += BATCH) {
-    const numbers = Array.from(
-      { length: Math.min(BATCH, first + count - from) },
-      (_, at) => from + at,
-    );
-    const created = await createShipments(runtime.redis, companyId, numbers.map(newShipment));
-    const fresh = created.map(({ id }) => id);
-    await registerShipments(runtime.redis, runtime.live.configuration(), fresh);
-    ids.push(...fresh);
-  }
-  const shuffled = ids.map((_, at) => ids[(at * 7_919) % ids.length] ?? 0);
-  const moved = [...new Set(shuffled)].slice(0, (count * 3) / 4);
-  for (const [at, part] of chunks(moved, BATCH).entries()) {
-    const code = CODES[at % CODES.length] ?? "TRN";
-    await applyEvents(
-      runtime,
-      part.map((shipmentId) => ({ shipmentId, code })),
-    );
-    await advanceClock(runtime.redis, 60);
-    await runtime.live.refresh();
-  }
-  return (await readShipments(runtime.redis, ids)).map(rowOf);
-}
-
-function newShipment(number: number) {
-  const common = {
-    companyId,
-    channelId: channelIds[number % 7 === 0 ? 1 : 0] ?? 0,
-    courier: "GLS_ITA",
-    trackingNumber: `N${number}`,
-    shipDate: new Date((FIRST_DAY + Math.floor(number / 100)) * 86_400_000)
-      .toISOString()
-      .slice(0, 10),
-  };
-  const planning = { deliveryDate: null, latestShipDate: null, latestDeliveryDate: null };
-  const customAttributes = {
+const VARIETY: Variety = {
+  inSecond: 7,
+  perShipDay: 100,
+  orderReference: (number) => `ORDER-${Math.floor(number / 3)}`,
+  customAttributes: (number) => ({
     custom1: number % 2 === 0 ? "even" : `odd-${number % 50}`,
     ...(number % 3 > 0 && { custom2: `third-${number % 3}` }),
     custom3: `own-${number}`,
-  };
-  const orderReference = `ORDER-${Math.floor(number / 3)}`;
-  const consignee = { name: "Ada Rossi", email: `ada${number}@example.test` };
-  const rest = { language: "it" as const, planning, customAttributes, consignee, createdAtMs: 0 };
-  const meta = { isPlaceholder: false, orderReference, destCap: null, originCap: null };
-  const record = { ...common, ...rest, orderReference };
-  return { record, meta: { ...common, ...meta, weightKg: null } };
-}
+  }),
+  consignee: (number) => ({ name: "Ada Rossi", email: `ada${number}@example.test` }),
+};
 
-function rowOf({ record, state, statusUpdatedAtMs }: StoredShipment): Row {
-  return {
-    id: record.id,
-    channelId: record.channelId,
-    trackingNumber: record.trackingNumber,
-    exact: {
-      orderReference: record.orderReference ?? "",
-      custom1: record.customAttributes?.custom1 ?? "",
-      custom2: record.customAttributes?.custom2 ?? "",
-      custom3: record.customAttributes?.custom3 ?? "",
-    },
-    shipDay: Date.parse(record.shipDate) / 86_400_000,
-    status: state.pair.status,
-    updated: (statusUpdatedAtMs ?? 0) / 1000,
-  };
-}
+const fill = (first: number, count: number) =>
+  createSearched(runtime, company, VARIETY, first, count);
 
 async function moveAway(ids: readonly number[]): Promise<void> {
   const deps = {
@@ -203,47 +140,9 @@ async function bringBack(ids: readonly number[]): Promise<void> {
   for (const id of ids) archived.delete(id);
 }
 
-type Asked = Partial<Omit<ShipmentQuery, "companyId">>;
-
-function queryOf(asked: Asked): ShipmentQuery {
-  return {
-    companyId,
-    channelIds,
-    trackingNumber: null,
-    exact: {},
-    shipFrom: null,
-    shipTo: null,
-    statuses: null,
-    updatedFrom: null,
-    order: { by: "id", descending: true },
-    offset: 0,
-    limit: 20,
-    ...asked,
-  };
-}
-
-function oracle(query: ShipmentQuery): { total: number; ids: number[] } {
-  const { shipFrom, shipTo, statuses, updatedFrom, exact, trackingNumber } = query;
-  const value = (row: Row) => ({ id: row.id, ship: row.shipDay, upd: row.updated })[query.order.by];
-  const sign = query.order.descending ? -1 : 1;
-  const matching = rows
-    .filter((row) => query.channelIds.includes(row.channelId))
-    .filter((row) => trackingNumber === null || row.trackingNumber === trackingNumber)
-    .filter((row) =>
-      EXACT_FIELDS.every((field) => (exact[field] ?? row.exact[field]) === row.exact[field]),
-    )
-    .filter((row) => shipFrom === null || row.shipDay >= shipFrom)
-    .filter((row) => shipTo === null || row.shipDay <= shipTo)
-    .filter((row) => statuses === null || statuses.includes(row.status))
-    .filter((row) => updatedFrom === null || (row.updated > 0 && row.updated >= updatedFrom))
-    .sort((one, other) => sign * (value(one) - value(other) || one.id - other.id));
-  const page = matching.slice(query.offset, query.offset + query.limit);
-  return { total: matching.length, ids: page.map(({ id }) => id) };
-}
-
 async function expectAgreement(asked: Asked): Promise<void> {
-  const query = queryOf(asked);
-  const expected = oracle(query);
+  const query = queryOf(company, asked);
+  const expected = pageOf(rows, query);
   // The archive gives all that stands before the page's end, and marks on the way there.
   for (const heads of [ARCHIVE_HEADS, 0]) {
     const { total, hits } = await searchBoth(runtime.redis, archive, query, heads);
@@ -252,49 +151,25 @@ async function expectAgreement(asked: Asked): Promise<void> {
 }
 
 const NO_VALUES = { orderReference: "", custom1: "", custom2: "", custom3: "" };
-const EXACT_FIELDS: ExactField[] = ["orderReference", "custom1", "custom2", "custom3"];
-const ORDERS: IndexOrder[] = ["id", "ship", "upd"];
-const STATUSES: Status[] = ["PENDING", "IN_TRANSIT", "OUT_FOR_DELIVERY", "DELIVERED", "EXCEPTION"];
-
 /** Nobody asks by an empty value. */
 const ofThoseGiven = (own: Row["exact"]): ShipmentQuery["exact"] =>
   Object.fromEntries(Object.entries(own).filter(([, value]) => value !== ""));
 
-function questions() {
-  const day = fc.integer({ min: FIRST_DAY - 2, max: FIRST_DAY + SHIPMENTS / 100 + 2 });
-  const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: null });
-  const stamps = rows.map(({ updated }) => updated).filter((second) => second > 0);
+function questionsHere() {
   type Exact = ShipmentQuery["exact"];
   /** Values of one of the shipments, which may be on either side. */
   const some = (of: (own: Row["exact"]) => Exact) =>
     fc.nat(rows.length - 1).map((at): Exact => of(rows[at]?.exact ?? NO_VALUES));
-  const numbers = rows.slice(0, 50).map(({ trackingNumber }) => trackingNumber);
-  return fc.record({
-    channelIds: fc.constantFrom(channelIds, channelIds.slice(0, 1), channelIds.slice(1)),
-    statuses: maybe(fc.uniqueArray(fc.constantFrom(...STATUSES), { minLength: 1 })),
-    shipFrom: maybe(day),
-    shipTo: maybe(day),
-    updatedFrom: maybe(fc.constantFrom(0, ...stamps.slice(0, 2_000))),
-    trackingNumber: fc.oneof(
-      { weight: 9, arbitrary: fc.constant(null) },
-      { weight: 1, arbitrary: fc.constantFrom(...numbers) },
-    ),
-    exact: fc.oneof(
-      { weight: 2, arbitrary: fc.constant({}) },
-      { weight: 1, arbitrary: fc.constantFrom({ custom1: "even" }, { custom1: "odd-7" }) },
-      { weight: 1, arbitrary: fc.constantFrom({ custom2: "third-1" }, { custom2: "nothing" }) },
-      { weight: 1, arbitrary: some(({ orderReference }) => ({ orderReference })) },
-      { weight: 1, arbitrary: some(({ custom3 }) => ({ custom3 })) },
-      {
-        weight: 1,
-        arbitrary: some(({ orderReference, custom1 }) => ({ orderReference, custom1 })),
-      },
-      { weight: 1, arbitrary: some(ofThoseGiven) },
-    ),
-    order: fc.record({ by: fc.constantFrom(...ORDERS), descending: fc.boolean() }),
-    offset: fc.oneof(fc.nat(200), fc.nat(SHIPMENTS + 100)),
-    limit: fc.integer({ min: 1, max: 100 }),
-  });
+  const exact = fc.oneof(
+    { weight: 2, arbitrary: fc.constant({}) },
+    { weight: 1, arbitrary: fc.constantFrom({ custom1: "even" }, { custom1: "odd-7" }) },
+    { weight: 1, arbitrary: fc.constantFrom({ custom2: "third-1" }, { custom2: "nothing" }) },
+    { weight: 1, arbitrary: some(({ orderReference }) => ({ orderReference })) },
+    { weight: 1, arbitrary: some(({ custom3 }) => ({ custom3 })) },
+    { weight: 1, arbitrary: some(({ orderReference, custom1 }) => ({ orderReference, custom1 })) },
+    { weight: 1, arbitrary: some(ofThoseGiven) },
+  );
+  return questions(company, rows, exact);
 }
 
 async function rowsOf<T>(query: string): Promise<T[]> {
@@ -309,7 +184,10 @@ describe("pages over both sides agree with a plain filter and sort", () => {
       first: fc.nat(SHIPMENTS),
       count: fc.integer({ min: 1, max: 700 }),
     });
-    const step = fc.record({ move, asked: fc.array(questions(), { minLength: 3, maxLength: 6 }) });
+    const step = fc.record({
+      move,
+      asked: fc.array(questionsHere(), { minLength: 3, maxLength: 6 }),
+    });
     await fc.assert(
       fc.asyncProperty(step, async ({ move: { isBack, first, count }, asked }) => {
         const candidates = rows.map(({ id }) => id).filter((id) => archived.has(id) === isBack);
@@ -339,7 +217,7 @@ describe("pages over both sides agree with a plain filter and sort", () => {
     await archiveYearsAgo();
     // Leaves its deduplication token on the connection that the index is filled over.
     await moveAway(rest.slice(200, 400));
-    const asked = fc.asyncProperty(questions(), expectAgreement);
+    const asked = fc.asyncProperty(questionsHere(), expectAgreement);
     await fc.assert(asked, { numRuns: 10 });
     let asserted = 0;
     const loseAfterSome = async () => {
@@ -379,7 +257,7 @@ describe("pages over both sides agree with a plain filter and sort", () => {
       (await readShipments(runtime.redis, back)).map((one) => [one.record.id, rowOf(one)]),
     );
     rows = rows.map((row) => changed.get(row.id) ?? row);
-    await fc.assert(fc.asyncProperty(questions(), expectAgreement), { numRuns: 20 });
+    await fc.assert(fc.asyncProperty(questionsHere(), expectAgreement), { numRuns: 20 });
   }, 300_000);
 
   test("a block of rows is dropped with its last shipment, and comes back with the first one", async () => {
@@ -388,9 +266,9 @@ describe("pages over both sides agree with a plain filter and sort", () => {
     const own = rows.filter((row) => row.channelId === channelId).slice(0, ROWS_PER_BLOCK);
     await moveAway(own.map(({ id }) => id).filter((id) => !archived.has(id)));
     expect(await runtime.redis.strLen(block(channelId, 0))).toBe(1);
-    await fc.assert(fc.asyncProperty(questions(), expectAgreement), { numRuns: 10 });
+    await fc.assert(fc.asyncProperty(questionsHere(), expectAgreement), { numRuns: 10 });
     await bringBack([own[77]?.id ?? 0, own[5]?.id ?? 0, own[4_000]?.id ?? 0]);
-    await fc.assert(fc.asyncProperty(questions(), expectAgreement), { numRuns: 20 });
+    await fc.assert(fc.asyncProperty(questionsHere(), expectAgreement), { numRuns: 20 });
   }, 300_000);
 });
 
@@ -478,14 +356,19 @@ describe("the index of the archive", () => {
         return archive.marks(question, apart, to);
       },
     };
-    await searchBoth(runtime.redis, watched, queryOf({ offset: end - 20, limit: 20 }), 2_000);
+    await searchBoth(
+      runtime.redis,
+      watched,
+      queryOf(company, { offset: end - 20, limit: 20 }),
+      2_000,
+    );
     expect(distances).toEqual([distance]);
   });
 
   test("a page far behind the last one reads no rows", async () => {
     const unread = () => Promise.reject(new Error("rows of the archive were read"));
     const watched = { ...archive, marks: unread, hits: unread };
-    const query = queryOf({ offset: 1_000_000_000, limit: 100 });
+    const query = queryOf(company, { offset: 1_000_000_000, limit: 100 });
     const { total, hits } = await searchBoth(runtime.redis, watched, query);
     expect({ total, hits }).toEqual({ total: rows.length, hits: [] });
   });

@@ -6,6 +6,7 @@ import { applySetupFile } from "#core/runtime/runtime.ts";
 import { searchShipments } from "#core/search/store/search.ts";
 import { readShipments } from "#core/shipments/store/shipments.ts";
 import { applyEvents } from "#test/support/data/facts.ts";
+import { queryOf, searchedCompany } from "#test/support/data/searched-shipments.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { type Answer, item, openTestApi, type TestApi } from "#test/support/product/api.ts";
 
@@ -380,24 +381,10 @@ describe("the reconciliation procedure as printed", () => {
   });
 
   test("a shipment that changes between the index and its row keeps the time it was found by", async () => {
-    const { redis, live } = api.runtime;
-    const { channelIds, id: companyId } = [...live.configuration().companies.values()][0] ?? {
-      channelIds: [],
-      id: 0,
-    };
-    const { hits } = await searchShipments(redis, {
-      companyId,
-      channelIds,
-      trackingNumber: null,
-      exact: {},
-      shipFrom: null,
-      shipTo: null,
-      statuses: null,
-      updatedFrom: 1,
-      order: { by: "upd", descending: false },
-      offset: 0,
-      limit: 100,
-    });
+    const { redis } = api.runtime;
+    const byTime = { updatedFrom: 1, order: { by: "upd", descending: false }, limit: 100 } as const;
+    const company = searchedCompany(api.runtime);
+    const { hits } = await searchShipments(redis, queryOf(company, byTime));
     await api.advance(3_600);
     await applyEvents(
       api.runtime,
