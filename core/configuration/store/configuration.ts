@@ -76,8 +76,6 @@ export interface ChannelEmails {
   readonly statusNotifications: readonly Status[];
 }
 
-export type WebhookV1 = NonNullable<Channel["webhookV1"]>;
-
 /** A key that the panel has revoked is not active. */
 export type ApiKey = Omit<ApiKeyEntity, "hash" | "revokedHash">;
 
