@@ -27,7 +27,7 @@ const OF_IMAGE = "test/image";
 const IGNORED = [...SLOW, BOUNDS, OF_IMAGE].map((folder) => `--path-ignore-patterns=${folder}/**`);
 /**
  * This many processes share the files of a round. Tests wait more than they compute, those that start whole products less so.
- * Every day's tests load the product once for each process, not for each file: that is half of their CPU time.
+ * Every day's tests load the product once for each process, not for each file.
  */
 const ROUNDS = {
   test: [["--parallel=4", "--no-isolate", ...IGNORED]],
