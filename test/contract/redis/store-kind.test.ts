@@ -163,17 +163,17 @@ test("bun run setup and roles alone are real, and refuse the demo's store with s
 }, 300_000);
 
 test("without DATA_DIR the demo has a folder of its own, which a second demo is refused, and it stops without a drain", async () => {
-  const main = join(import.meta.dir, "..", "..", "..", "cli", "start", "main.ts");
+  const main = join(import.meta.dir, "..", "..", "..", "cli", "main.ts");
   const bun = process.execPath;
   const env = { LOG_LEVEL: "info", DRAIN_SECONDS: "" };
-  const first = startCommand([bun, main], env, { cwd: dataDir });
+  const first = startCommand([bun, main, "start"], env, { cwd: dataDir });
   let output = "";
   const reading = (async () => {
     for await (const chunk of first.stdout) output += Buffer.from(chunk).toString();
   })();
   await eventually(() => output.includes("control panel"), "the demo runs", READY_LIMIT_MS);
   expect(output).toContain(join(dataDir, ".data", "demo", "secrets", "panel-token"));
-  const second = await outcomeOf(startCommand([bun, main], {}, { cwd: dataDir }));
+  const second = await outcomeOf(startCommand([bun, main, "start"], {}, { cwd: dataDir }));
   expect(second.status).toBe(1);
   expect(second.errors).toContain(`The demo is running on ${join(dataDir, ".data", "demo")}`);
   first.kill("SIGTERM");
