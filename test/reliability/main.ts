@@ -1,5 +1,5 @@
 /**
- * `npm run tool -- reliability [--minutes N] [--only name | --again name] [--previous ref]`: the tests that kill, hurt and overload the product, for as
+ * `npm run tool -- reliability [--minutes N] [--only name | --again name] [--previous ref]`: the tests that kill processes, inject faults and overload the product, for as
  * long as wanted (an hour by default), and what they measured: docs/reliability.md and test/reliability/reliability.json. `npm run test:slow`
  * runs the same tests for as short as they can be. With `--only` the page is printed and nothing is written, else it is written after each file.
  * With `--again` files are measured by themselves and take their place in the run on record, and the page says so.

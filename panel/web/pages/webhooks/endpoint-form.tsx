@@ -31,7 +31,7 @@ import { tell } from "#panel/web/parts/tell.ts";
 import { useAction } from "#panel/web/parts/use-action.ts";
 import { queries } from "#panel/web/queries.ts";
 
-const TRIGGERS = ["status_change", "first_occurrence", "every_event"] as const;
+const TRIGGERS = Object.keys(en.webhooks.triggers) as (keyof typeof en.webhooks.triggers)[];
 
 interface Fields {
   readonly url: string;
