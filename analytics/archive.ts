@@ -18,11 +18,16 @@ import { CATCH_UP_MS } from "#analytics/clickhouse/time-limits.ts";
 import type { Config } from "#core/platform/environment/config.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
 import type { Log } from "#core/platform/process/log.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import type { Vault } from "#core/platform/secrets/secrets.ts";
 import type { SearchableArchive } from "#core/search/store/archive-search.ts";
 
 /** Questions of one process that wait for their answers; one more is refused at once. */
-export const ARCHIVE_WAITING = 200;
+export const ARCHIVE_WAITING = limit(
+  200,
+  "questions to the archive waiting, of one process",
+  "503",
+);
 
 export interface OpenArchive extends SearchableArchive {
   readonly close: () => Promise<void>;

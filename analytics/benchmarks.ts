@@ -34,6 +34,7 @@ import type { ClickhouseFacts } from "#core/doctor/store-doctor.ts";
 import type { Config } from "#core/platform/environment/config.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
 import { benchmarkFailures } from "#core/platform/process/metrics.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 
 /** Questions throw `Problem` 503 BENCHMARKS_UNAVAILABLE while ClickHouse is unavailable. */
 export interface Benchmarks {
@@ -98,7 +99,7 @@ export interface CourierEfficiency {
 const QUEUE_FULL = "queue full";
 const AWAY = "away";
 /** Questions waiting for their answer; one more is refused at once. */
-const WAITING_LIMIT = 200;
+const WAITING_LIMIT = limit(200, "benchmark questions that wait", "503");
 
 /** Does not fail while ClickHouse is unavailable: questions are answered 503 until it is there. */
 export async function openBenchmarks(config: Config): Promise<Benchmarks> {

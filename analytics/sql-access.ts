@@ -15,6 +15,7 @@ import type { ClickHouseClient } from "@clickhouse/client";
 import { clickhouseErrorType } from "#analytics/clickhouse/clickhouse.ts";
 import type { Config } from "#core/platform/environment/config.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { faultOfQuery, faultOfSyntax, type Reach } from "./sql/check-statement.ts";
 import { type KeptReader, keepReader, type Reader } from "./sql/open-reader.ts";
 import { SIDE_BY_SIDE, statementPlaces } from "./sql/statement-places.ts";
@@ -24,7 +25,11 @@ import { unreadAnswer, wholeAnswer } from "./sql/unread-answer.ts";
  * Limit of an engine's tree, which is judged without yielding to the event loop. A statement of 200 characters may become
  * 60 MB, since an alias is expanded wherever it is used.
  */
-export const TREE_LIMIT_BYTES = 512 * 1024;
+export const TREE_LIMIT_BYTES = limit(
+  512 * 1024,
+  "what the engine makes of a statement of SQL access",
+  "422",
+);
 
 /** ClickHouse's formats by our names. */
 const SQL_FORMATS = {

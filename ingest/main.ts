@@ -3,6 +3,7 @@ import type { Config } from "#core/platform/environment/config.ts";
 import { urlOf } from "#core/platform/environment/url-of.ts";
 import { problemResponse } from "#core/platform/errors/problem.ts";
 import { bindDoor, type Door } from "#core/platform/http/door.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { type Role, type Running, type Runtime, runRoles } from "#core/runtime/runtime.ts";
 import { createIngestApp } from "#ingest/app.ts";
 import { startTlsFront, type TlsFront } from "#ingest/tls-front.ts";
@@ -10,7 +11,7 @@ import { startTlsFront, type TlsFront } from "#ingest/tls-front.ts";
 /** None of the server's own, so that every body too large is answered by our problem document. */
 const SERVER_BODY_LIMIT_BYTES = Number.MAX_SAFE_INTEGER;
 /** Above the time limit of a small body, and the server may be some seconds early. */
-const INGEST_IDLE_SECONDS = 20;
+const INGEST_IDLE_SECONDS = limit(20, "time without a byte on a connection to ingest", "closed");
 const LOOPBACK = "127.0.0.1";
 const VARIABLE = "INGEST_PORT";
 

@@ -15,9 +15,10 @@ import {
   canonicalSubject,
   plainFingerprint,
 } from "#core/platform/network/client-certificate.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 
-const CONNECTIONS_LIMIT = 10_000;
-const HANDSHAKE_LIMIT_MS = 10_000;
+const CONNECTIONS_LIMIT = limit(10_000, "TLS connections of an ingest process", "refused");
+const HANDSHAKE_LIMIT_MS = limit(10_000, "a TLS handshake with ingest", "closed");
 const LOOPBACK = "127.0.0.1";
 
 export interface TlsFront {

@@ -7,6 +7,7 @@ import { startConsumer } from "#core/platform/log/consumer.ts";
 import { atWork, foreground } from "#core/platform/process/background.ts";
 import type { Log } from "#core/platform/process/log.ts";
 import { STORE_NEEDS } from "#core/platform/redis/store-needs.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { bindRoleDoor, openOpsPort } from "#core/runtime/ops-port.ts";
 import { type Role, type Running, type Runtime, runRoles } from "#core/runtime/runtime.ts";
 import { startErasures } from "#processors/jobs/erasures.ts";
@@ -21,7 +22,11 @@ import { trackHandler } from "#processors/track/track.ts";
 import { startAlertMails, startWebhooks } from "#processors/webhooks/start.ts";
 
 /** Events read per partition at once: under load those of one shipment meet in a batch, and are read and written once. */
-export const EVENTS_AT_ONCE = 250;
+export const EVENTS_AT_ONCE = limit(
+  250,
+  "events of each partition handed to track at once",
+  "the next call",
+);
 /** Whoever creates a shipment registers it: this reader comes after one that was cut short, and may come late. */
 const REFERENCES_LINGER_MS = 200;
 

@@ -9,6 +9,7 @@ export const TOOLS: Readonly<Record<string, readonly [file: string, about: strin
   fuzz: ["test/fuzz/run.ts", "requests drawn from the OpenAPI documents: [--cases N] [--seed N]"],
   "image-test": ["test/image/main.ts", "builds the image and tries it in containers"],
   "image-tree": ["tools/image/main.ts", "builds what the image has under /app: FOLDER [COMMIT]"],
+  limits: ["tools/limits/main.ts", "writes docs/limits.md from the limits in the source"],
   licences: ["tools/licences/main.ts", "lists the licences of the shipped packages"],
   mutate: ["test/mutation/main.ts", "changes the rules of core, and runs their tests"],
   release: ["tools/release/main.ts", "releases a version: VERSION [--dry-run] [--test]"],

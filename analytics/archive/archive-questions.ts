@@ -4,6 +4,7 @@
  */
 import type { ClickHouseClient } from "@clickhouse/client";
 import type { ExactField, IndexOrder } from "#core/platform/redis/keys.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import type { Vault } from "#core/platform/secrets/secrets.ts";
 import type { ArchivedHit, ArchiveQuestion } from "#core/search/store/archive-search.ts";
 import { DAY_SHIFT } from "#core/shipments/store/columns.ts";
@@ -15,12 +16,28 @@ import { absentRows, countingRows, listed, whole } from "./archive-table.ts";
 
 const DAY_MS = 86_400_000;
 /** With this many matches, and this many times the end of the page, reading in the requested order soon finds a page. */
-export const MANY = 20_000;
-const MANY_PAGES = 20;
+export const MANY = limit(
+  20_000,
+  "matches from which a page of the archive is read in its order",
+  "fewer matches are sorted",
+);
+const MANY_PAGES = limit(
+  20,
+  "pages that matches fill, from which a page of the archive is read in its order",
+  "fewer matches are sorted",
+);
 /** Channels that are read in order one by one; of more, all that matches is sorted. */
-export const CHANNELS_IN_ORDER = 16;
+export const CHANNELS_IN_ORDER = limit(
+  16,
+  "channels of a search that are read in order one by one",
+  "all that matches is sorted",
+);
 /** Rows that do not count, which the statement names for each of them. */
-export const ABSENT_IN_ORDER = 10_000;
+export const ABSENT_IN_ORDER = limit(
+  10_000,
+  "archived rows that do not count, named for a search that reads in order",
+  "all that matches is sorted",
+);
 
 type ValueName = "number" | ExactField;
 /** Rows of the index that stand in the order of one column (`schema/archived-index.sql`). */

@@ -9,6 +9,7 @@ import type { Counting } from "#core/archive/store/archive-summary.ts";
 import { factsOfWhole } from "#core/archive/store/archived-shipment.ts";
 import type { ArchivedShipment } from "#core/archive/store/restore-shipments.ts";
 import { AHEAD_MS } from "#core/events/rules/fact.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import type { Vault } from "#core/platform/secrets/secrets.ts";
 import { INDEX_TABLE } from "./archive-index.ts";
 import { ARCHIVED_SHIPMENTS, openParts, type StoredParts } from "./archive-rows.ts";
@@ -137,7 +138,11 @@ export async function readProgress(clickhouse: ClickHouseClient): Promise<Progre
 }
 
 /** Rows looked at by one question for those from the future: some 10 MB of times. */
-const AHEAD_ROWS = 20_000;
+const AHEAD_ROWS = limit(
+  20_000,
+  "archived rows that one step of the refold after an upgrade reads",
+  "the next step goes on",
+);
 
 interface AheadRow {
   readonly total: number | string;

@@ -53,6 +53,7 @@ import {
   withAsGiven,
 } from "#core/platform/redis/keys.ts";
 import type { Lock } from "#core/platform/redis/lock.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import type { Vault } from "#core/platform/secrets/secrets.ts";
 import { romeDate } from "#core/platform/time/rome-time.ts";
 import { readShipments } from "#core/shipments/store/shipments.ts";
@@ -61,9 +62,17 @@ import { deleteRows, insertSound, readPresent } from "./archive-table.ts";
 
 const DAY_MS = 86_400_000;
 /** A shipment that has not reached a final status is archived after this many days without events since its creation. */
-export const SILENT_DAYS = 180;
+export const SILENT_DAYS = limit(
+  180,
+  "time without news after which a shipment that has not ended is archived",
+  "archived, unless archiving is off",
+);
 /** Batches written with one insert: 10,000 shipments. */
-const BATCHES_PER_INSERT = 100;
+const BATCHES_PER_INSERT = limit(
+  100,
+  "batches of shipments archived with one insert",
+  "the next insert",
+);
 /** Batches whose references are made compact together: some 100 references for each partition of theirs. */
 const BATCHES_PER_COMPACTION = 8;
 /** Candidates whose listing is remembered at least, so that they are not read again where others have moved them. */
@@ -392,9 +401,17 @@ function isQuiet({ texts, whole, facts }: Leaving, nowMs: number, afterDays: num
 }
 
 /** Rows of the archive that count no more are deleted by so many at once. */
-export const DELETED_TOGETHER = 10_000;
+export const DELETED_TOGETHER = limit(
+  10_000,
+  "archived rows deleted at once",
+  "the next statement",
+);
 /** Longer than any answer, and any insert, that was under way when a row or batch ceased to count. */
-export const ABSENT_KEPT_MS = 3_600_000;
+export const ABSENT_KEPT_MS = limit(
+  3_600_000,
+  "time after which archived rows that do not count are deleted",
+  "the next statement",
+);
 
 /**
  * Deletes rows that have been obsolete for a while, and then the marks that say so; not while shipments of the company are being
@@ -424,7 +441,11 @@ export async function deleteAbsent(
 }
 
 /** Skipped batches of a company that are remembered: those of some 50 crashes. The oldest go first. */
-export const SKIPPED_KEPT = 5_000;
+export const SKIPPED_KEPT = limit(
+  5_000,
+  "skipped batches of the archive that are remembered, of a company",
+  "the oldest are forgotten: rows inserted under them after that would count",
+);
 
 /**
  * Rows of batches that were never settled count for nobody, whenever they are inserted: a process may have been paused, or a request

@@ -15,12 +15,17 @@ import {
 import { type ArchivedShipment, restoreShipments } from "#core/archive/store/restore-shipments.ts";
 import type { Log } from "#core/platform/process/log.ts";
 import type { Lock } from "#core/platform/redis/lock.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { openRow } from "./archive-table.ts";
 import type { MoveDeps } from "./archiver.ts";
 import { type PlacedRow, readPlacesOfBatches, readRowsOf } from "./retention-table.ts";
 
 /** Batches of the archive that are brought back together. */
-export const BATCHES_BROUGHT_BACK = 10;
+export const BATCHES_BROUGHT_BACK = limit(
+  10,
+  "batches of the archive brought back together",
+  "the next ones",
+);
 
 export interface BringBackDeps extends MoveDeps {
   readonly log: Pick<Log, "info" | "error">;

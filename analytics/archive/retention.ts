@@ -34,6 +34,7 @@ import { chunks } from "#core/platform/process/chunks.ts";
 import type { Log } from "#core/platform/process/log.ts";
 import { erasing } from "#core/platform/redis/embedded/file-rewrite.ts";
 import type { Lock } from "#core/platform/redis/lock.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { monthsBefore, romeDate } from "#core/platform/time/rome-time.ts";
 import { registerAgain } from "#core/shipments/store/register-shipments.ts";
 import { forgetUnmapped, hasUnmapped } from "#core/statuses/store/unmapped.ts";
@@ -50,11 +51,23 @@ import {
 } from "./retention-table.ts";
 
 /** Batches that are removed together: at most 50,000 shipments. */
-export const RETIRED_TOGETHER = 500;
+export const RETIRED_TOGETHER = limit(
+  500,
+  "batches of the archive removed together",
+  "the next round",
+);
 /** No request that found a reference before it was removed is under way any more. */
-export const RETIRING_WAIT_MS = 60_000;
+export const RETIRING_WAIT_MS = limit(
+  60_000,
+  "time that the shipments of removed batches can still come back",
+  "they are removed",
+);
 /** Rows that are read at once to find the references of their shipments. */
-export const READ_AT_ONCE = 500;
+export const READ_AT_ONCE = limit(
+  500,
+  "rows of removed batches read at once for their references",
+  "the next question",
+);
 /** Shipments that came back are looked for so many at once. */
 const REGISTERED_AT_ONCE = 100;
 /** Attempts to count what leaves while shipments move to the archive or back. */

@@ -16,6 +16,7 @@ import { startTicking, type Ticking } from "#core/platform/process/tick.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import { ARCHIVER_LOCK_KEY } from "#core/platform/redis/keys.ts";
 import { type Lock, takeLock } from "#core/platform/redis/lock.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { completeIndex } from "./archive-index.ts";
 import { archiveAll, deleteAbsent } from "./archiver.ts";
@@ -30,15 +31,27 @@ import {
 } from "./retention.ts";
 
 /** Nothing is moved while a group is so far behind its log. */
-const LAG_LIMIT_SECONDS = 3_600;
+const LAG_LIMIT_SECONDS = limit(
+  3_600,
+  "delay of a consumer group beyond which nothing is archived",
+  "the next round",
+);
 /** After so long each part of a round (removing, bringing back, archiving, deleting) leaves the rest to the next one. */
-const ROUND_LIMIT_MS = 5 * 60_000;
+const ROUND_LIMIT_MS = limit(
+  5 * 60_000,
+  "length of each part of a round of the archiver",
+  "the next round",
+);
 /** Of the lock, at least: a busy machine may not get to renew a shorter one in time. */
 const LEASE_MS_LEAST = 5_000;
 /** Pauses for each unit of work: a tenth of a core. */
 const PAUSES_PER_WORK = 9;
 /** A unit of work is short: one that took seconds spent most of them waiting for a store or for the CPU, which calls for no pause. */
-const ARCHIVE_PAUSE_LIMIT_MS = 5_000;
+const ARCHIVE_PAUSE_LIMIT_MS = limit(
+  5_000,
+  "longest pause after a unit of archiving, otherwise nine times as long as the unit",
+  "the next unit",
+);
 
 /** @returns how long to pause after a unit of work */
 export function pauseAfterMs(workMs: number): number {

@@ -3,6 +3,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type ClickHouseClient, type ClickHouseSettings, createClient } from "@clickhouse/client";
 import type { Config } from "#core/platform/environment/config.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import {
   QUORUM_LIMIT_MS,
   READ_LIMIT_SECONDS,
@@ -17,11 +18,11 @@ type Connection = NonNullable<NonNullable<Parameters<typeof createClient>[0]>["c
 export type Use = "write" | "read" | "survey";
 
 /** A question that needs more than this is a wrong question; writing is bounded by the size of a batch. */
-const READ_MEMORY_BYTES = 512 * 1024 * 1024;
+const READ_MEMORY_BYTES = limit(512 * 1024 * 1024, "memory of a benchmark question", "503");
 const CONNECTIONS = { write: 1, read: 8, survey: 4 } as const;
 
 /** Half a million rows of the archive that count no more may be named in a statement. */
-export const STATEMENT_BYTES = 16 * 1024 * 1024;
+export const STATEMENT_BYTES = limit(16 * 1024 * 1024, "a search's statement to ClickHouse", "503");
 
 const READ: ClickHouseSettings = {
   max_query_size: String(STATEMENT_BYTES),

@@ -14,12 +14,17 @@ import { TypeCompiler } from "@sinclair/typebox/compiler";
 import type { Config } from "#core/platform/environment/config.ts";
 import type { Log } from "#core/platform/process/log.ts";
 import { exportedFiles } from "#core/platform/process/metrics.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import type { ExportTarget } from "./open-target.ts";
 
 export const MANIFEST = "waybill-export.json";
 const DAY_MS = 86_400_000;
 /** Rows at the end of their retention leave one by one: files of such days stay as they are. */
-export const EXPIRING_DAYS = 2;
+export const EXPIRING_DAYS = limit(
+  2,
+  "end of a retention whose days are not exported again",
+  "their files stay as they are",
+);
 const PARQUET_MAGIC = "PAR1";
 
 const Day = Type.Object({ rows: Type.Number(), digest: Type.String() });

@@ -7,6 +7,7 @@ import { EXPORT_LOCK_KEY } from "#core/platform/redis/keys.ts";
 import { takeLock } from "#core/platform/redis/lock.ts";
 import { startTickingThroughOutages } from "#core/platform/redis/outage.ts";
 import { Unavailable } from "#core/platform/redis/store-unavailable.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { type ExportDeps, exportDays, readManifest } from "./export-days.ts";
 import { openTarget } from "./open-target.ts";
@@ -15,7 +16,11 @@ const LOOK_EVERY_MS = 30_000;
 const LOCK = { leaseMs: 30_000, waitLimitMs: 0 };
 /** A table is read whole, in the background. */
 const LIMIT_SECONDS = 3_600;
-export const EXPORT_MEMORY_BYTES = 2 * 1024 * 1024 * 1024;
+export const EXPORT_MEMORY_BYTES = limit(
+  2 * 1024 * 1024 * 1024,
+  "memory of a statement of the export",
+  "the export fails, and is retried",
+);
 /** So much of it may be in use before sorting goes to disk. */
 const SORT_BYTES = 256 * 1024 ** 2;
 const SETTINGS: ClickHouseSettings = {

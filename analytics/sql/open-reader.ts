@@ -7,13 +7,18 @@ import { clickhouseErrorType, keepClickhouse, openBare } from "#analytics/clickh
 import type { ReaderFacts } from "#core/doctor/store-doctor.ts";
 import type { Config } from "#core/platform/environment/config.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import type { Reach } from "./check-statement.ts";
 
-const RESULT_ROWS = 1_000_000;
-const RESULT_BYTES = 256 * 1024 * 1024;
+const RESULT_ROWS = limit(1_000_000, "rows of the result of SQL access", "422");
+const RESULT_BYTES = limit(256 * 1024 * 1024, "the result of SQL access", "422");
 /** Several run side by side in the embedded engine, and its memory is the product's. */
-const MEMORY_BYTES = 512 * 1024 * 1024;
-const SECONDS = 30;
+const MEMORY_BYTES = limit(
+  512 * 1024 * 1024,
+  "memory of a statement of SQL access in the embedded engine",
+  "422",
+);
+const SECONDS = limit(30, "time of a statement of SQL access", "422");
 const THREADS = 2;
 
 /**

@@ -3,13 +3,26 @@
  * memory. Statements of several people run side by side, and one person's one after the other, so that nobody holds up anybody else.
  */
 import { Problem } from "#core/platform/errors/problem.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 
 /** Waiting, running and unread, of everybody together. */
-export const STATEMENTS_LIMIT = 16;
+export const STATEMENTS_LIMIT = limit(
+  16,
+  "statements of SQL access that wait, run or have not been read",
+  "429",
+);
 /** Waiting, running and unread, of one person. */
-export const PERSON_STATEMENTS = 8;
+export const PERSON_STATEMENTS = limit(
+  8,
+  "statements of SQL access of one person that wait, run or have not been read",
+  "429",
+);
 /** Of different people. */
-export const SIDE_BY_SIDE = 3;
+export const SIDE_BY_SIDE = limit(
+  3,
+  "statements of SQL access running side by side",
+  "the next one waits",
+);
 
 /** Of a statement that runs. */
 export interface Place {

@@ -1,11 +1,20 @@
 /** An answer on its way to who asked: handed over as it is read, for a limited time. */
 import { Readable } from "node:stream";
 import { Problem } from "#core/platform/errors/problem.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 
 /** Of an answer of the embedded engine, which is in memory until it has been read. */
-export const ANSWER_BYTES = 64 * 1024 * 1024;
+export const ANSWER_BYTES = limit(
+  64 * 1024 * 1024,
+  "an answer of the embedded engine to SQL access",
+  "422",
+);
 /** In which an answer must have been read; its connection is then cut. */
-export const ANSWER_READ_MS = 300_000;
+export const ANSWER_READ_MS = limit(
+  300_000,
+  "time in which an answer of SQL access is read",
+  "the connection is cut",
+);
 const PIECE_BYTES = 64 * 1024;
 
 /**

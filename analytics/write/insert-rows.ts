@@ -3,10 +3,11 @@ import type { ClickHouseClient } from "@clickhouse/client";
 import { clickhouseErrorType } from "#analytics/clickhouse/clickhouse.ts";
 import type { Failure, LogItem } from "#core/platform/log/consumer.ts";
 import { benchmarkRows } from "#core/platform/process/metrics.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import type { Row, Table } from "./rows.ts";
 
 /** One insert of 10,000 rows takes some 50 ms; more gains nothing. */
-const ROWS_PER_INSERT = 10_000;
+const ROWS_PER_INSERT = limit(10_000, "rows of one insert", "the next insert");
 
 /** A row and the log entry that brought it. */
 export interface Pending {

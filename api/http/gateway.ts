@@ -11,13 +11,22 @@ import { readBounded } from "#core/platform/http/body/read-bounded.ts";
 import { JsonFault } from "#core/platform/http/body/strict-json.ts";
 import type { CompiledSchema } from "#core/platform/schema/compile-schema.ts";
 import { illFormedText } from "#core/platform/schema/ill-formed-text.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 
 /** Less than our own callers wait. */
 const GATEWAY_LIMIT_MS = 10_000;
 /** 99 labels of some 100 KB each. */
-const ANSWER_LIMIT_BYTES = 16 * 1024 * 1024;
+const ANSWER_LIMIT_BYTES = limit(
+  16 * 1024 * 1024,
+  "answer of a carrier or a geocoder",
+  "unreadable",
+);
 /** A single label, in base64. */
-const LABEL_LIMIT_BYTES = 8 * 1024 * 1024;
+const LABEL_LIMIT_BYTES = limit(
+  8 * 1024 * 1024,
+  "a single JSON value of a carrier's answer",
+  "unreadable",
+);
 const MESSAGE_LENGTH = 500;
 export const REFUSALS: readonly number[] = [400, 409, 422];
 /** Codes of connections that never came to be. */

@@ -24,6 +24,7 @@ import {
 import { described } from "#core/platform/openapi/operation.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { romeIso } from "#core/platform/time/rome-time.ts";
 import { findCarrier } from "./carriers.ts";
 import type { LabelCarrier, Refusal } from "./label-carrier.ts";
@@ -38,7 +39,14 @@ import {
 
 const checker = compileSchema(ConfirmRequest);
 /** Renewed while a confirmation is in progress; a label is in one transmission only, whoever holds the lock. */
-const LOCK_TERMS = { leaseMs: 10_000, waitLimitMs: 15_000 };
+const LOCK_TERMS = {
+  leaseMs: limit(
+    10_000,
+    "lease of a label confirmation",
+    "renewed after a third; others wait for as long if the holder is killed",
+  ),
+  waitLimitMs: limit(15_000, "wait for a label confirmation", "423 with `Retry-After`"),
+};
 const BUSY_RETRY_SECONDS = "5";
 
 const ids = (description: string) => Type.Array(Type.Integer(), { description });

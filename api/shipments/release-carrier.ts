@@ -11,6 +11,7 @@ import { isNational } from "#core/merchants/rules/label-carrier.ts";
 import type { StockReleaseBody } from "#core/merchants/rules/stock-release.ts";
 import type { ReleaseOutcome } from "#core/merchants/store/stock-releases.ts";
 import type { Config } from "#core/platform/environment/config.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 
 export interface ReleaseOrder {
   readonly releaseId: number;
@@ -33,7 +34,7 @@ export type ReleaseCarrier = ((order: ReleaseOrder) => Promise<ReleaseAnswer>) |
 
 /** Timeout of one request to a carrier. */
 export const RELEASE_LIMIT_MS = 10_000;
-const ANSWER_LIMIT_BYTES = 64 * 1024;
+const ANSWER_LIMIT_BYTES = limit(64 * 1024, "answer of a carrier to a stock release", "unreadable");
 const MESSAGE_LENGTH = 500;
 
 export function releaseCarrier(

@@ -21,6 +21,7 @@ import { readShipmentsAnywhere } from "#core/archive/store/archive.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
 import { searchParamsOf } from "#core/platform/http/search-params.ts";
 import { described, inSamples, json, query } from "#core/platform/openapi/operation.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { LOCAL_DATE_TIME } from "#core/platform/time/rome-time.ts";
 import { searchBoth } from "#core/search/store/archive-search.ts";
 import { ShipmentSummary } from "#core/shipments/rules/shipment-view.ts";
@@ -29,7 +30,11 @@ import { summaryOf } from "#core/shipments/store/summary.ts";
 import { STATUSES } from "#core/statuses/rules/status.ts";
 
 /** Attempts to read a page whose shipments change in the meantime. */
-const READINGS = 5;
+const READINGS = limit(
+  5,
+  "attempts to read a search page whose shipments keep changing",
+  "503 with `Retry-After`",
+);
 const RETRY_AFTER_SECONDS = "1";
 
 export const ShipmentPage = Type.Object({

@@ -8,10 +8,15 @@ import { createInterface, type Interface } from "node:readline";
 import { ALLOWED_FUNCTIONS } from "#analytics/sql/allowed-functions.ts";
 import { askProduct } from "#cli/ask-product.ts";
 import type { Config } from "#core/platform/environment/config.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { Refused } from "#core/runtime/runtime.ts";
 
 /** Lines kept in the history file. */
-export const HISTORY_LINES = 1_000;
+export const HISTORY_LINES = limit(
+  1_000,
+  "lines of the prompt's history",
+  "the oldest are removed at the next start",
+);
 const KEYWORDS = `
   SELECT FROM WHERE GROUP BY ORDER BY HAVING LIMIT FINAL WITH AS JOIN LEFT JOIN ON USING UNION ALL DISTINCT CASE WHEN THEN ELSE
   END AND OR NOT IN BETWEEN LIKE ILIKE IS NULL INTERVAL DAY MONTH OVER PARTITION BY QUALIFY DESC ASC SHOW TABLES DESCRIBE exit

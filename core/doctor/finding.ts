@@ -1,4 +1,5 @@
 /** What the settings doctor says of one thing that it has examined. */
+import { limit } from "#core/platform/schema/limit.ts";
 
 export interface Finding {
   /** Names the check where its words are in another language. */
@@ -12,7 +13,11 @@ export interface Finding {
 }
 
 /** Difference between our clock and that of a store, from which on leases and expiries are off. */
-export const CLOCK_LIMIT_MS = 2_000;
+export const CLOCK_LIMIT_MS = limit(
+  2_000,
+  "difference between the clocks of a process and of Redis",
+  "the examination of the stores reports it",
+);
 
 export function finding(code: string, found: Omit<Finding, "code">): Finding {
   return { code, ...found, advice: found.ok ? "" : found.advice };

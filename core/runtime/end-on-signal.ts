@@ -1,13 +1,22 @@
 /** How a process ends on a signal: its ports drain, its roles stop, and it exits with status 0. */
 import type { Log } from "#core/platform/process/log.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 
 /** A stop takes less than 10 s after the drain; what hangs longer is left to its redelivery. */
-const STOP_LIMIT_MS = 9_000;
+const STOP_LIMIT_MS = limit(
+  9_000,
+  "stop of the process after SIGTERM",
+  "what hangs is left to its redelivery",
+);
 /**
  * Process managers signal a whole group, and the launcher of `npm start` passes the signal on: one that comes so soon after the
  * first is the same request.
  */
-const SAME_SIGNAL_MS = 500;
+const SAME_SIGNAL_MS = limit(
+  500,
+  "a signal so soon after SIGTERM is the same one",
+  "it ends the wait",
+);
 
 export interface Ending {
   /** Readiness turns 503. @returns how long the ports go on serving */

@@ -22,15 +22,24 @@ import type { Redis } from "#core/platform/redis/client.ts";
 import { missingReplicas } from "#core/platform/redis/replicas.ts";
 import { isOutOfReach, type StoreNeeds, watchNeeds } from "#core/platform/redis/store-needs.ts";
 import { describeFailure, reasonOf } from "#core/platform/redis/store-unavailable.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { hashToken } from "#core/platform/secrets/secrets.ts";
 import { readAttemptCounts } from "#core/webhooks/store/attempt-log.ts";
 import { readLedger } from "#core/webhooks/store/deliveries/ledger.ts";
 
 /** Computing the metrics takes about 100 Redis commands. */
-const METRICS_KEPT_MS = 1_000;
-const READY_KEPT_MS = 250;
+const METRICS_KEPT_MS = limit(
+  1_000,
+  "age of a cached answer of `/metrics`",
+  "callers share one computation",
+);
+const READY_KEPT_MS = limit(
+  250,
+  "age of a cached answer of `/readyz`",
+  "callers share one computation",
+);
 /** Time in which Redis, and any other dependency, must answer. */
-export const READY_LIMIT_MS = 2_000;
+export const READY_LIMIT_MS = limit(2_000, "wait in `/readyz` for Redis and for the role", "503");
 /** Whose token `METRICS_TOKEN` is. */
 const SCRAPER = "scraper";
 const NO_REDIS = "Redis does not answer";

@@ -13,13 +13,18 @@ import { resealAll } from "#core/configuration/store/sealed-fields.ts";
 import { announceChanges } from "#core/configuration/store/setup-lock.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import { erasing } from "#core/platform/redis/embedded/file-rewrite.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { SecretRefused } from "#core/platform/secrets/secret-files.ts";
 import { WrongKey } from "#core/platform/secrets/secrets.ts";
 import { type OpenedSecrets, sealRing, unsealRing } from "./open-secrets.ts";
 
 const LOOK_EVERY_MS = 500;
 /** A killed process still counts as alive for a while. */
-const WAIT_LIMIT_MS = KEY_USER_LIFE_MS + 5_000;
+const WAIT_LIMIT_MS = limit(
+  KEY_USER_LIFE_MS + 5_000,
+  "wait of `npx waybill reencrypt` for processes with another key",
+  "refused, listing those processes",
+);
 /** The second pass usually finds nothing; more are needed only if the setup lock was lost. */
 const PASSES_LIMIT = 10;
 

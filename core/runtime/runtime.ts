@@ -27,6 +27,7 @@ import { startEmbeddedRedis } from "#core/platform/redis/embedded/embedded.ts";
 import { awaitReplicas } from "#core/platform/redis/replicas.ts";
 import { describeFailure, reasonOf } from "#core/platform/redis/store-unavailable.ts";
 import { illFormedText } from "#core/platform/schema/ill-formed-text.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { SecretRefused } from "#core/platform/secrets/secret-files.ts";
 import { keepUnshown, showUnshown } from "#core/platform/secrets/unshown-secrets.ts";
 import {
@@ -87,9 +88,17 @@ export interface Role {
 }
 
 /** Of webhooks whose host could not be checked, in one log line. */
-export const HOSTS_NAMED = 20;
+export const HOSTS_NAMED = limit(
+  20,
+  "unresolved hosts named in a log line",
+  "the line has their number",
+);
 /** What is left of the time to stop belongs to the embedded Redis, which must not outlive us. */
-const ROLES_STOP_LIMIT_MS = 6_000;
+const ROLES_STOP_LIMIT_MS = limit(
+  6_000,
+  "stop of all roles after SIGTERM",
+  "what hangs is left to its redelivery",
+);
 
 export interface OpenOptions extends Pick<SecretUse, "isServing"> {
   readonly doors?: Runtime["doors"];

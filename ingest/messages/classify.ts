@@ -27,6 +27,7 @@ import { nextTurn, turns } from "#core/platform/process/next-turn.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import { type Reference, trackingReference } from "#core/platform/redis/keys.ts";
 import type { Fault } from "#core/platform/schema/fault.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { matchEvents, type ReadEnds } from "#core/shipments/store/match-events.ts";
 import type { Intake } from "./intake.ts";
 import {
@@ -69,7 +70,11 @@ export interface ClassifyDeps {
 
 const RETRY_AFTER_SECONDS = "5";
 /** Times that events are classified whose references go on changing while they are being parked. */
-export const PASSES = 5;
+export const PASSES = limit(
+  5,
+  "times that events are classified while their references keep changing",
+  "503 with `Retry-After`",
+);
 
 /** An event that matches no shipment. */
 interface Unmatched {

@@ -14,6 +14,7 @@ import { groupCommit } from "#core/platform/process/group-commit.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import type { Reference } from "#core/platform/redis/keys.ts";
 import { isShardUnavailable } from "#core/platform/redis/unavailable-shard.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 
 export interface Admission {
   /** As of the moment at which the rate was taken. */
@@ -46,8 +47,12 @@ const LIMITS = {
   callsUnderWay: 1,
   sizePerCall: SIZE_PER_CALL,
   /** Messages of 5 MiB: what they hold is bounded by the bodies that the server takes at one time. */
-  waiting: 2_000,
-  callMs: 5_000,
+  waiting: limit(
+    2_000,
+    "messages of an ingest process that wait for a round trip",
+    "503 with `Retry-After`",
+  ),
+  callMs: limit(5_000, "round trip of an ingest process", "503 with `Retry-After`"),
 } as const;
 
 export function openIntake(redis: Redis, live: Live, highWater: number): Intake {

@@ -7,6 +7,7 @@ import { Problem } from "#core/platform/errors/problem.ts";
 import { readAll } from "#core/platform/http/body/read-bounded.ts";
 import { JsonFault, type ParsedJson } from "#core/platform/http/body/strict-json.ts";
 import { nextTurn } from "#core/platform/process/next-turn.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import type { Vault } from "#core/platform/secrets/secrets.ts";
 import { verifySignature, verifySignatureAside } from "#core/webhooks/rules/signature.ts";
 import { parseMessage } from "./read-event-by-event.ts";
@@ -15,18 +16,38 @@ import { parseMessage } from "./read-event-by-event.ts";
  * 500 events of ordinary size are parsed at once, in 2 ms: turns cost a second look at every byte. An object of 19,000
  * different keys takes 11 ms.
  */
-const AT_ONCE_BYTES = 256 * 1024;
+const AT_ONCE_BYTES = limit(
+  256 * 1024,
+  "couriers' messages parsed in one go",
+  "parsed in pieces, between turns of the event loop",
+);
 /**
  * Compressed bytes that are inflated between two turns, in 8 ms at most; the thread pool inflates more. What they become says
  * nothing about the time: 5 MiB of blocks that hold a code and no data take 600 ms and become nothing.
  */
-const INFLATED_AT_ONCE_BYTES = 64 * 1024;
+const INFLATED_AT_ONCE_BYTES = limit(
+  64 * 1024,
+  "compressed bytes inflated on the event loop",
+  "inflated by the thread pool",
+);
 /** The signature of a larger body is verified by the thread pool; of this one it takes 0.2 ms. */
-const HASHED_AT_ONCE_BYTES = 64 * 1024;
+const HASHED_AT_ONCE_BYTES = limit(
+  64 * 1024,
+  "bytes of a body whose signature is verified on the event loop",
+  "verified by the thread pool",
+);
 const UTF8_PARAMETER = /^(?:|charset="?utf-?8"?)$/;
 /** Document 2, "Limits": read timeout. A large body has a second more for each 100 KiB, which is less than 1 Mbit/s. */
-export const MESSAGE_TIME_LIMIT_MS = 10_000;
-export const PER_SECOND_BYTES = 100 * 1024;
+export const MESSAGE_TIME_LIMIT_MS = limit(
+  10_000,
+  "time for a courier's body to arrive",
+  "503, and the connection is closed",
+);
+export const PER_SECOND_BYTES = limit(
+  100 * 1024,
+  "bytes of a courier's body that add a second to its time",
+  "503, and the connection is closed",
+);
 /** Longer than the longest of these times, so that one who is too slow is answered. */
 const KEPT_OPEN_SECONDS = 90;
 const inflateAside = promisify<Uint8Array, ZlibOptions, Uint8Array>(gunzip);

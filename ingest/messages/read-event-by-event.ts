@@ -22,6 +22,7 @@ import {
 } from "#core/platform/http/body/strict-json.ts";
 import { nextTurn, turns } from "#core/platform/process/next-turn.ts";
 import { FAULTS_LISTED, type Fault } from "#core/platform/schema/fault.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { cut, isKind, type Member, memberOf, type Range } from "./cut-json.ts";
 
 /** In place of an event that cannot be read. */
@@ -34,7 +35,11 @@ class UnreadableEvent {
 }
 
 /** Members of an unreadable event in which its faults are looked for; a readable one has 14. */
-export const MEMBERS_EXAMINED = 100;
+export const MEMBERS_EXAMINED = limit(
+  100,
+  "members of an unreadable event in which its faults are looked for",
+  "the event is INVALID as a whole",
+);
 /** Lengths of our envelope fields; in escapes each character of one takes six bytes. */
 const NAME_LENGTHS = new Set(Object.keys(Envelope.properties).map(({ length }) => length));
 const ESCAPED_NAME_BYTES = 6 * Math.max(...NAME_LENGTHS);

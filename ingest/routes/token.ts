@@ -7,6 +7,7 @@ import { publicRoutes } from "#core/platform/http/access.ts";
 import { readBody } from "#core/platform/http/body/read-body.ts";
 import { type Peer, subscriberOf } from "#core/platform/http/peer.ts";
 import { described, json } from "#core/platform/openapi/operation.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { hashToken } from "#core/platform/secrets/secrets.ts";
 import { refuseGuess } from "#core/platform/secrets/wrong-secrets.ts";
 import {
@@ -20,7 +21,7 @@ import {
 import { MESSAGE_TIME_LIMIT_MS, tooSlow } from "#ingest/messages/read-body.ts";
 import { TOKEN_LIFE_SECONDS } from "#ingest/oauth/access-token.ts";
 
-export const FORM_LIMIT_BYTES = 8_192;
+export const FORM_LIMIT_BYTES = limit(8_192, "form of an OAuth token request", "400");
 /** The only scope; it may be left out. */
 const SCOPE = "events";
 

@@ -14,6 +14,7 @@ import type { Taken } from "#core/merchants/store/jobs/work-queue.ts";
 import { jsonObject } from "#core/platform/process/json-text.ts";
 import type { Log } from "#core/platform/process/log.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import type { Vault } from "#core/platform/secrets/secrets.ts";
 import { callbackOutcome, IMPORT_CALLBACK_TYPE } from "#core/shipments/rules/import-callback.ts";
 import { sign } from "#core/webhooks/rules/signature.ts";
@@ -31,7 +32,11 @@ export interface CallbackDeps {
 }
 
 /** Callbacks of one channel under way at once in one process. */
-export const CALLBACKS_AT_ONCE = 4;
+export const CALLBACKS_AT_ONCE = limit(
+  4,
+  "callbacks of imports of a channel under way in one process",
+  "they wait",
+);
 /** When a callback is tried again that found its channel busy. */
 const BUSY_WAIT_MS = 2_000;
 

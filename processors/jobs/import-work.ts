@@ -21,6 +21,7 @@ import { background } from "#core/platform/process/background.ts";
 import type { Log } from "#core/platform/process/log.ts";
 import { turns } from "#core/platform/process/next-turn.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import {
   type ImportItem,
   readImportItem,
@@ -41,12 +42,24 @@ export interface ImportDeps {
 }
 
 /** Items that are created and registered in one step: some 8 ms of work. */
-const ITEMS_PER_STEP = 10;
+const ITEMS_PER_STEP = limit(
+  10,
+  "import items created in one step beside other work",
+  "the next step",
+);
 /** While nobody else is at work: as many as one call of `create.lua` takes. */
-const ITEMS_PER_STEP_ALONE = 100;
+const ITEMS_PER_STEP_ALONE = limit(
+  100,
+  "import items created in one step without other work",
+  "the next step",
+);
 /** Chunks of one job before the next job's turn, and for how long it may begin another one. */
-const CHUNKS_AT_ONCE = 4;
-const TURN_MS = 500;
+const CHUNKS_AT_ONCE = limit(4, "chunks of an import in one turn", "the next import's turn");
+const TURN_MS = limit(
+  500,
+  "time after which a turn of an import starts no other chunk",
+  "the next import's turn",
+);
 
 const CHANNEL_GONE = "The channel is gone; items without a result were not created.";
 

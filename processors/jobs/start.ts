@@ -1,4 +1,5 @@
 /** The jobs part of the processors: imports and their callbacks. */
+import { limit } from "#core/platform/schema/limit.ts";
 import type { Running, Runtime } from "#core/runtime/runtime.ts";
 import { createTransport, readCa } from "#processors/webhooks/transport.ts";
 import { callbackWork } from "./import-callbacks.ts";
@@ -8,7 +9,7 @@ import { startWorker } from "./worker.ts";
 /** Jobs in work at once; their steps take turns. */
 const JOBS_AT_ONCE = 2;
 /** Callbacks under way at once, each of up to 10 s. */
-const CALLBACKS_IN_HAND = 32;
+const CALLBACKS_IN_HAND = limit(32, "callbacks of imports under way in one process", "they wait");
 
 /** @throws when WEBHOOK_CA_FILE cannot be read or holds no certificate. */
 export async function startJobs({ redis, log, live, config, secrets }: Runtime): Promise<Running> {

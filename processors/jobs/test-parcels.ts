@@ -20,6 +20,7 @@ import { decodeLife, findTestParcels } from "#core/merchants/store/test-parcels.
 import { startTickingThroughOutages } from "#core/platform/redis/outage.ts";
 import { Unavailable } from "#core/platform/redis/store-unavailable.ts";
 import { unlessShardUnavailable } from "#core/platform/redis/unavailable-shard.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import type { Running, Runtime } from "#core/runtime/runtime.ts";
 import {
   type DueEvent,
@@ -36,7 +37,7 @@ type Deps = Pick<Runtime, "redis" | "live" | "log" | "config">;
 
 /** A new parcel's life begins within this time. Without a shadow nothing is read. */
 const FIND_EVERY_MS = 500;
-const LIVES_AT_ONCE = 20;
+const LIVES_AT_ONCE = limit(20, "lives of test parcels in hand of a process", "the next round");
 
 export function startTestParcels(deps: Deps): Pick<Running, "stop"> {
   const { redis, live, log } = deps;

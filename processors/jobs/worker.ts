@@ -25,6 +25,7 @@ import { companyTag, PARTITIONS, type WorkName, workKeys } from "#core/platform/
 import { followOutage, followPartitions, PROBE_EVERY_MS } from "#core/platform/redis/outage.ts";
 import { describeFailure, isStoreUnavailable } from "#core/platform/redis/store-unavailable.ts";
 import { openWaker } from "#core/platform/redis/wake.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 
 /** When the work is due again, service clock, milliseconds; null = it is done. */
 export type WorkVerdict = number | null;
@@ -58,12 +59,24 @@ export interface Worker {
 const LEASE_MS = 6_000;
 const TIMES = { leaseMs: LEASE_MS, renewEveryMs: 2_000, recoveryMs: 3_000 } as const;
 /** Pieces of work of a queue in one process that wait for a store; at the limit nothing more is taken. */
-export const WAITING_MOST = 100;
+export const WAITING_MOST = limit(
+  100,
+  "imports, callbacks, messages and test parcels in hand of a process that wait for a store, of each",
+  "nothing more is taken until one has been recorded",
+);
 /** New work is announced; work that becomes due again is found within this time. */
 const IDLE_WAIT_MS = 2_000;
 /** Wait after a failure because of an unavailable store or an internal error; doubled each time. */
-const FAULT_RETRY_MS = 2_000;
-const LONGEST_FAULT_RETRY_MS = 3_600_000;
+const FAULT_RETRY_MS = limit(
+  2_000,
+  "first wait after an internal error of an import or message",
+  "retried; never counted as an attempt",
+);
+const LONGEST_FAULT_RETRY_MS = limit(
+  3_600_000,
+  "longest wait after an internal error of an import or message",
+  "retried without end; webhooks follow their retry schedule",
+);
 /** Pieces of work whose failures are counted; beyond that, one waits as if it had failed for the first time. */
 const FAULTY_KNOWN = 1_000;
 

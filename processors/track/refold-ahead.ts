@@ -9,6 +9,7 @@ import { channelsOfShipments, hasArchived } from "#core/archive/store/archive.ts
 import { chunks } from "#core/platform/process/chunks.ts";
 import { PARTITIONS } from "#core/platform/redis/keys.ts";
 import { type Lock, LockLost } from "#core/platform/redis/lock.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { isDecidedAhead } from "#core/shipments/rules/refold.ts";
 import { ALL_SHIPMENTS, readHeldAhead, shipmentsToRemap } from "#core/statuses/store/remappings.ts";
 import {
@@ -21,7 +22,11 @@ import {
 import { progressAfter, type RemapDeps, remapPage } from "./remap-page.ts";
 
 /** Pages of 100 shipments that one step looks at, unless it changes the status of some: those are told of before others are. */
-const PAGES_PER_STEP = 50;
+const PAGES_PER_STEP = limit(
+  50,
+  "pages of shipments that one step of the refold after an upgrade reads",
+  "the next step goes on",
+);
 /** Shipments brought back together. */
 const BROUGHT_BACK_TOGETHER = 100;
 

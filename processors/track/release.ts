@@ -21,6 +21,7 @@ import {
 import { seenBucket, seenLayout } from "#core/events/store/seen.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import { type Reference, trackingReference } from "#core/platform/redis/keys.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import type { ShipmentMeta } from "#core/shipments/rules/shipment.ts";
 import { matchEvents, type ReadEnds } from "#core/shipments/store/match-events.ts";
 import { type HotShipment, takeNumbers } from "#core/shipments/store/shipments.ts";
@@ -73,9 +74,17 @@ interface Ask {
 }
 
 /** Events released to a shipment by one commit; the next ones follow in another. */
-export const RELEASED_AT_ONCE = 1_000;
+export const RELEASED_AT_ONCE = limit(
+  1_000,
+  "parked events released by one commit",
+  "the next commit",
+);
 /** Numbers announced by events that were parked under announced numbers: longer chains than this are not followed. */
-export const CHAIN_LIMIT = 100;
+export const CHAIN_LIMIT = limit(
+  100,
+  "numbers followed in a chain of announcements",
+  "the rest stays parked",
+);
 
 /** By shipment; those without are absent. Looked for with all others at once. */
 export async function findReleases(

@@ -24,10 +24,15 @@
  * of the first three attempts, which are due within six minutes. 1,000 under way are 100 a second: first attempts take less
  * than five minutes, and no retry is later than that. Two slots would be one request in five seconds.
  */
+import { limit } from "#core/platform/schema/limit.ts";
 import { START_CONCURRENCY } from "#core/webhooks/rules/concurrency.ts";
 
 /** Requests to silent endpoints that wait at once: some 50 KB each. */
-const MOST_SILENT = 2_000;
+const MOST_SILENT = limit(
+  2_000,
+  "deliveries in flight to silent endpoints in a process, or a quarter of the files it may open",
+  "the rest waits and is served in turn",
+);
 /** Of the files that the process may open, each request takes one. */
 const SHARE_OF_FILES = 1 / 4;
 
@@ -52,14 +57,26 @@ export interface DeliverLimits {
 }
 
 export const LIMITS: DeliverLimits = {
-  inFlight: 400,
-  slowMs: 1_000,
+  inFlight: limit(400, "send slots of a process", "the rest waits"),
+  slowMs: limit(1_000, "time that a delivery occupies its slot", "continues without one"),
   startConcurrency: START_CONCURRENCY,
-  inFlightPerFailingEndpoint: 2,
+  inFlightPerFailingEndpoint: limit(
+    2,
+    "deliveries of a failing endpoint in flight",
+    "the rest waits",
+  ),
   silentInFlight: mostSilent(openFilesLimit()),
-  silentInFlightPerEndpoint: 1_000,
-  leaseMs: 6_000,
-  recoveryMs: 3_000,
+  silentInFlightPerEndpoint: limit(
+    1_000,
+    "deliveries in flight to one silent endpoint in a process",
+    "the rest waits and is served in turn",
+  ),
+  leaseMs: limit(6_000, "lease of a delivery", "sent again if its process has died"),
+  recoveryMs: limit(
+    3_000,
+    "webhook results without a store when the process stops",
+    "given up: those deliveries are sent again",
+  ),
 };
 
 /** Null if the system does not report it. */

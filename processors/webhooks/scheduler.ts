@@ -25,6 +25,7 @@
 
 import { untilTickMs } from "#core/platform/process/tick.ts";
 import { PARTITIONS } from "#core/platform/redis/keys.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import type {
   Handout,
   Leased,
@@ -35,14 +36,26 @@ import type {
 import type { DeliverLimits } from "./deliver-limits.ts";
 
 /** How many times the slots are under way without one: slow requests, and answers that are being recorded. */
-const BESIDES = 3;
+const BESIDES = limit(
+  3,
+  "deliveries in flight without a slot, in slots of a process",
+  "nothing more is leased; a company has half of it at most",
+);
 /** Requests begun in one turn of the event loop: more would keep all answers waiting, and then come all at once. */
 const BEGUN_PER_TURN = 16;
 
 /** Between two requests to a silent endpoint: 100 a second, which is what one needs. A TLS handshake takes a millisecond. */
-const SILENT_GAP_MS = 10;
+const SILENT_GAP_MS = limit(
+  10,
+  "time between two requests begun to one silent endpoint in a process",
+  "the next ones wait for their turn",
+);
 /** With several silent endpoints: 200 a second. */
-const SEVERAL_SILENT_GAP_MS = 5;
+const SEVERAL_SILENT_GAP_MS = limit(
+  5,
+  "time between two requests begun to several silent endpoints in a process",
+  "the next ones wait for their turn",
+);
 /** Leased ahead for silent endpoints; a round is worth its cost for half of it. */
 const SILENT_AHEAD = 32;
 /** Longer than any request. */

@@ -1,9 +1,14 @@
 /** Where requests to a URL go, read once for many of them. */
 import { isIP } from "node:net";
 import { hostOf } from "#core/platform/network/vetted-address.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 
 /** URLs that are remembered; when there would be more, all are forgotten. */
-export const TARGETS_KEPT = 10_000;
+export const TARGETS_KEPT = limit(
+  10_000,
+  "URLs of endpoints that a process keeps parsed",
+  "all are forgotten, and parsed again when they are needed",
+);
 const DEFAULT_PORTS: Readonly<Record<string, number>> = { "https:": 443, "http:": 80 };
 
 export interface Target {

@@ -19,6 +19,7 @@ import { createSecureContext, rootCertificates } from "node:tls";
 import type { Cidr } from "#core/platform/network/cidr.ts";
 import type { Resolve } from "#core/platform/network/resolve-name.ts";
 import { vetHost } from "#core/platform/network/vetted-address.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { DEFAULT_MAX_CONCURRENCY } from "#core/webhooks/rules/concurrency.ts";
 import type { Answer } from "#core/webhooks/rules/delivery-outcome.ts";
 import { withoutOwnSignatures } from "#core/webhooks/rules/shown-answer.ts";
@@ -26,14 +27,26 @@ import { inflated, readHead } from "./answer-bytes.ts";
 import { rememberTargets, type Target } from "./targets.ts";
 
 /** Document 3, "Limits": the whole request. */
-const REQUEST_LIMIT_MS = 10_000;
+const REQUEST_LIMIT_MS = limit(
+  10_000,
+  "time for a receiver's answer",
+  "a failed attempt, unless its status line has come",
+);
 /** What is read of a response body; the rest is cut off with its connection. */
-const RESPONSE_LIMIT_BYTES = 16 * 1024;
+const RESPONSE_LIMIT_BYTES = limit(
+  16 * 1024,
+  "what is read of a receiver's answer, inflated",
+  "the rest is not read",
+);
 /**
  * Header lines of an answer, beside its body, that are read: some receivers send cookies and policies by the kilobyte. What is
  * longer is answered by its status line.
  */
-export const HEADER_LIMIT_BYTES = 256 * 1024;
+export const HEADER_LIMIT_BYTES = limit(
+  256 * 1024,
+  "header lines read of a receiver's answer",
+  "its status line counts, and nothing else of it",
+);
 /** What is kept of it. */
 const SNIPPET_BYTES = 1024;
 /** Characters that are searched for signatures: masked ones are shorter, so some of what follows moves up. */

@@ -19,6 +19,7 @@ import { Problem } from "#core/platform/errors/problem.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import { erasing } from "#core/platform/redis/embedded/file-rewrite.ts";
 import { usedCodeKey } from "#core/platform/redis/keys.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { hashToken, type Vault } from "#core/platform/secrets/secrets.ts";
 import {
   indexAccount,
@@ -29,12 +30,20 @@ import {
 } from "./account-index.ts";
 
 /** Of all companies and couriers together, invited ones included. Operators have room of their own. */
-export const ACCOUNTS_LIMIT = 5_000;
+export const ACCOUNTS_LIMIT = limit(
+  5_000,
+  "accounts of all companies and couriers, invited ones included",
+  "409",
+);
 /** Of one company, of one courier, and of the operators, invited ones included. */
-export const ACCOUNTS_PER_TENANT = 200;
+export const ACCOUNTS_PER_TENANT = limit(
+  200,
+  "accounts of one company or courier, or of the operators, who are not among the former",
+  "409",
+);
 /** From an invitation or a request for a new password to the use of its link. */
-export const INVITATION_MS = 7 * 86_400_000;
-export const RESET_MS = 3_600_000;
+export const INVITATION_MS = limit(7 * 86_400_000, "life of an invitation", "404");
+export const RESET_MS = limit(3_600_000, "life of a link for another password", "404");
 const LINK_BYTES = 32;
 const ID_BYTES = 8;
 /** The first admin's account, while it has no e-mail address. */

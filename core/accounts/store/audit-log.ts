@@ -11,18 +11,31 @@ import {
   OLD_AUDIT_KEY,
 } from "#core/platform/redis/keys.ts";
 import { announce } from "#core/platform/redis/wake.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import appendSource from "./append-audit.lua" with { type: "text" };
 
 const appendScript = script(appendSource);
 
 /** Entries of the operators that wait for ClickHouse: 25 MB as a rule. */
-export const OPERATOR_ENTRIES_WAITING = 50_000;
+export const OPERATOR_ENTRIES_WAITING = limit(
+  50_000,
+  "entries of the operators' audit log that wait for ClickHouse",
+  "503 to the operators' changes until ClickHouse takes entries",
+);
 /** The same of a company or a courier. */
-export const TENANT_ENTRIES_WAITING = 5_000;
+export const TENANT_ENTRIES_WAITING = limit(
+  5_000,
+  "entries of a company's or courier's audit log that wait for ClickHouse",
+  "503 to the tenant's changes until ClickHouse takes entries",
+);
 /** Of the values before and after, each as JSON; longer ones are replaced by their length. */
-const AUDIT_VALUE_BYTES = 4_096;
+const AUDIT_VALUE_BYTES = limit(4_096, "a value in the audit log", "its length instead");
 /** Waiting entries looked at for one page. */
-const AUDIT_ENTRIES_SCANNED = 5_000;
+const AUDIT_ENTRIES_SCANNED = limit(
+  5_000,
+  "waiting entries looked at for a page of the audit log",
+  "the answer has a cursor",
+);
 const READ_AT_ONCE = 500;
 /** Entries of the log before this one have sequence numbers of their own from here on. */
 const OLD_SEQUENCE = 1_000_000;

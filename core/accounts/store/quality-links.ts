@@ -5,10 +5,11 @@
 import { underSetupLock } from "#core/configuration/store/setup-lock.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import { QUALITY_LINKS_KEY } from "#core/platform/redis/keys.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { hashToken, newToken } from "#core/platform/secrets/secrets.ts";
 
 /** Of a courier, neither revoked nor expired. */
-const LINKS_PER_COURIER = 20;
+const LINKS_PER_COURIER = limit(20, "links to a courier's quality report", "409");
 const TOKEN = /^quality_[0-9a-f]{64}$/;
 
 export interface QualityLink {

@@ -6,6 +6,7 @@ import { randomBytes } from "node:crypto";
 import { type Redis, run, script } from "#core/platform/redis/client.ts";
 import { sessionKey } from "#core/platform/redis/keys.ts";
 import { isShardUnavailable } from "#core/platform/redis/unavailable-shard.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { hashToken } from "#core/platform/secrets/secrets.ts";
 import endSource from "./end-session.lua" with { type: "text" };
 import openSource from "./open-session.lua" with { type: "text" };
@@ -14,7 +15,7 @@ const openScript = script(openSource);
 const endScript = script(endSource);
 
 /** A working day. */
-export const SESSION_MS = 12 * 3_600_000;
+export const SESSION_MS = limit(12 * 3_600_000, "session of the panel", "log in again");
 const ID_BYTES = 32;
 const ID = /^[\w-]{43}$/;
 

@@ -4,9 +4,14 @@
  */
 import type { Redis } from "#core/platform/redis/client.ts";
 import { DAMAGED_ROWS_KEY } from "#core/platform/redis/keys.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 
 /** Those that were noted first: a lost key damages every row, and a hundred of them tell as much. */
-export const DAMAGED_ROWS_KEPT = 100;
+export const DAMAGED_ROWS_KEPT = limit(
+  100,
+  "damaged rows of the archive that are listed for operators",
+  "those noted first are kept; each round of the archiver removes those that can be opened again",
+);
 
 export interface RowPlace {
   readonly companyId: number;

@@ -13,6 +13,7 @@ import {
 import { type ListItem, packList } from "#core/platform/redis/packed-list.ts";
 import { readFields } from "#core/platform/redis/read-fields.ts";
 import { scriptOfParts } from "#core/platform/redis/script-parts.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { shipDay } from "#core/shipments/rules/shipment.ts";
 import { DAY_SHIFT, GONE, ROWS_PER_BLOCK } from "#core/shipments/store/columns.ts";
 import { exactValues } from "#core/shipments/store/create-shipments.ts";
@@ -39,11 +40,19 @@ const removeScript = scriptOfParts(removeSource, {
 const numberRowsScript = script(numberRowsSource);
 
 /** Shipments that one call reads or removes, and a batch of the archive holds: some 2 ms of Redis. */
-export const REMOVED_PER_CALL = 100;
+export const REMOVED_PER_CALL = limit(
+  100,
+  "archived shipments removed from Redis by one call",
+  "the next call",
+);
 /** Rows that one call numbers: some 1 ms of Redis. */
-const NUMBERED_PER_CALL = 1_000;
+const NUMBERED_PER_CALL = limit(1_000, "archived rows numbered by one call", "the next call");
 /** Far longer than the creation of a shipment may take after a look at its references. */
-export const NUMBER_TAKEN_MS = 10 * 60_000;
+export const NUMBER_TAKEN_MS = limit(
+  10 * 60_000,
+  "time that a tracking number stays taken in Redis after its shipment has moved",
+  "its reference tells of the archive",
+);
 
 /** What the removal of a shipment needs. */
 export interface Removal {

@@ -5,6 +5,7 @@ import { type DeclaredKeys, declaredKeys } from "#core/platform/redis/declared-k
 import { companyKeys, companyPartition, indexMember } from "#core/platform/redis/keys.ts";
 import { type ListItem, packList } from "#core/platform/redis/packed-list.ts";
 import { scriptOfParts } from "#core/platform/redis/script-parts.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { shipDay } from "#core/shipments/rules/shipment.ts";
 import {
   DAY_SHIFT,
@@ -26,7 +27,7 @@ const restoreScript = scriptOfParts(restoreSource, {
 });
 
 /** Some 2 ms of Redis. */
-const RESTORED_PER_CALL = 50;
+const RESTORED_PER_CALL = limit(50, "archived shipments brought back by one call", "the next call");
 
 /** A shipment as it was read from a row of the archive. */
 export interface ArchivedShipment {

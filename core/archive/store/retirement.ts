@@ -11,6 +11,7 @@ import {
   shipmentPartition,
 } from "#core/platform/redis/keys.ts";
 import { LockLost } from "#core/platform/redis/lock.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import forgetNumbersSource from "#core/shipments/store/forget-numbers.lua" with { type: "text" };
 import noteSource from "./note-retirement.lua" with { type: "text" };
 import retireSource from "./retire-batches.lua" with { type: "text" };
@@ -20,9 +21,13 @@ const noteScript = script(noteSource);
 const retireScript = script(retireSource);
 
 /** Numbers that one call frees: less than 1 ms of Redis. */
-export const FREED_PER_CALL = 200;
+export const FREED_PER_CALL = limit(200, "tracking numbers freed by one call", "the next call");
 /** Reports of removals that are kept of each company. */
-export const REMOVALS_KEPT = 100;
+export const REMOVALS_KEPT = limit(
+  100,
+  "reports of removals kept of each company",
+  "the oldest go",
+);
 
 export interface Retirement {
   /** The batch that the floor is being raised to; null = none. */

@@ -5,13 +5,14 @@
 import { randomUUID } from "node:crypto";
 import type { Redis } from "#core/platform/redis/client.ts";
 import { BACKUP_REQUESTS_KEY, backupAnswerKey } from "#core/platform/redis/keys.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 
 const LIFE_SECONDS = 300;
 const POLL_MS = 100;
 /** A request that nobody has taken by then is withdrawn. */
 const TAKEN_LIMIT_MS = 5_000;
 /** A batch of rows may have to be written first. */
-const BACKUP_LIMIT_MS = 180_000;
+const BACKUP_LIMIT_MS = limit(180_000, "wait of a backup for its moment", "the backup fails");
 
 export type FrozenTables = Readonly<Record<string, readonly string[]>>;
 

@@ -1,6 +1,7 @@
 /** New endpoints and new secrets, the same whether the setup file or the panel makes them. */
 
 import type { EndpointEntity } from "#core/configuration/rules/entities.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { newToken } from "#core/platform/secrets/secrets.ts";
 import type { WebhookTarget } from "#core/webhooks/rules/webhook-request.ts";
 
@@ -35,7 +36,11 @@ export function hasPreviousSecret(
 }
 
 /** Past targets of an endpoint that the delivery log can still name. */
-export const EARLIER_TARGETS_KEPT = 20;
+export const EARLIER_TARGETS_KEPT = limit(
+  20,
+  "earlier URLs of an endpoint that the delivery log can show",
+  "older ones are null",
+);
 
 /** `earlierTargets` after a change of where its requests go; the oldest are dropped. */
 export function earlierTargetsAfter(

@@ -10,6 +10,7 @@
 import { type Redis, run, script } from "#core/platform/redis/client.ts";
 import { KEY_USERS_KEY, KEYRING_KEY } from "#core/platform/redis/keys.ts";
 import { swapField } from "#core/platform/redis/swap-field.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import keyUsersSource from "./key-users.lua" with { type: "text" };
 
 const keyUsersScript = script(keyUsersSource);
@@ -77,7 +78,11 @@ export async function replaceSharedSecret(
 }
 
 /** How long a process counts as alive after its last heartbeat. */
-export const KEY_USER_LIFE_MS = 15_000;
+export const KEY_USER_LIFE_MS = limit(
+  15_000,
+  "time that a process counts as alive after its heartbeat, for `reencrypt`",
+  "it no longer counts",
+);
 
 export interface KeyUser {
   /** Host and process id, for operators. */

@@ -12,6 +12,7 @@ import type { Redis } from "#core/platform/redis/client.ts";
 import { KEYRING_KEY, LAYOUT_KEY, LAYOUT_LOCK_KEY } from "#core/platform/redis/keys.ts";
 import { type Lock, type LockTerms, takeLock } from "#core/platform/redis/lock.ts";
 import { swapField } from "#core/platform/redis/swap-field.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { KEY_USER_LIFE_MS, keyUsers } from "./keyring.ts";
 import { MIGRATIONS, type Migration } from "./migrations.ts";
 
@@ -19,7 +20,11 @@ const FIELD = "layout";
 const LOCK: LockTerms = { leaseMs: 10_000, waitLimitMs: 1_000 };
 const LOOK_EVERY_MS = 500;
 /** A process that was killed still counts as alive for a while. */
-export const OLD_PROCESSES_LIMIT_MS = KEY_USER_LIFE_MS + 5_000;
+export const OLD_PROCESSES_LIMIT_MS = limit(
+  KEY_USER_LIFE_MS + 5_000,
+  "wait of a migration for processes that are too old",
+  "refused, listing those processes",
+);
 
 interface Layout {
   readonly version: number;

@@ -3,6 +3,7 @@
 import type { Redis } from "#core/platform/redis/client.ts";
 import { SYSTEM_KEY } from "#core/platform/redis/keys.ts";
 import { isShardUnavailable } from "#core/platform/redis/unavailable-shard.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { type Configuration, loadConfiguration } from "./configuration.ts";
 import { rememberEntities } from "./known-entities.ts";
 
@@ -21,7 +22,11 @@ export interface Live {
 }
 
 /** A process that cannot reach a shard which others can reach misses changes: for at most this long, what was revoked still works there. */
-export const UNREAD_LIMIT_MS = 3_600_000;
+export const UNREAD_LIMIT_MS = limit(
+  3_600_000,
+  "configuration that is counted as it was read last, since its shard is unavailable",
+  "503",
+);
 /** Interval between loads while part of a newer configuration is unavailable. */
 const LOAD_AGAIN_MS = 1_000;
 

@@ -12,9 +12,17 @@ import {
   SYSTEM_KEY,
 } from "#core/platform/redis/keys.ts";
 import { type Lock, LockLost, type LockTerms, takeLock } from "#core/platform/redis/lock.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 
 /** Processes that start together apply the same file one after the other. */
-const TERMS = { leaseMs: 5_000, waitLimitMs: 30_000 };
+const TERMS = {
+  leaseMs: limit(
+    5_000,
+    "lease of the setup lock",
+    "renewed after a third; others wait for as long if the holder is killed",
+  ),
+  waitLimitMs: limit(30_000, "wait for the setup lock", "503 with `Retry-After`"),
+};
 const BUSY_RETRY_SECONDS = "5";
 /** Of the system's hash: something may have been written that no process knows of yet. */
 const UNANNOUNCED_FIELD = "unannounced";

@@ -2,6 +2,7 @@
  * The first-day comparison of document 2: what another tracking of the same parcels says, beside what the courier has sent. Each
  * fact stands for one line at most.
  */
+import { limit } from "#core/platform/schema/limit.ts";
 
 export interface TrackedLine {
   /** Of its file. */
@@ -34,9 +35,13 @@ export interface Comparison {
 }
 
 /** Two clocks that tell the same scan to the minute. */
-export const SAME_TIME_MS = 60_000;
+export const SAME_TIME_MS = limit(
+  60_000,
+  "distance of two times that are the same",
+  "another time",
+);
 /** A wrong offset is hours off; what is further off is another scan. */
-const OTHER_TIME_MS = 86_400_000;
+const OTHER_TIME_MS = limit(86_400_000, "distance of two times of the same scan", "another scan");
 
 /** In this order: what is surely the same is not used up by what only may be. */
 const ROUNDS = [

@@ -7,12 +7,13 @@ import { type Static, Type } from "@sinclair/typebox";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { type Fault, listFaults } from "#core/platform/schema/fault.ts";
 import { illFormedText } from "#core/platform/schema/ill-formed-text.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { textPattern } from "#core/platform/schema/text-formats.ts";
 import { EVENT_NUMBER_LENGTH, referenceText, trackingNumberText } from "./reference.ts";
 
 /** Document 2, "Limits". */
-export const EVENTS_PER_MESSAGE = 500;
-export const BODY_LIMIT_BYTES = 5 * 1024 * 1024;
+export const EVENTS_PER_MESSAGE = limit(500, "events of a message", "400");
+export const BODY_LIMIT_BYTES = limit(5 * 1024 * 1024, "a message, inflated", "413");
 /** Bounds of optional fields that document 2 leaves open. */
 const NAME_LENGTH = 200;
 const TEXT_LENGTH = 500;

@@ -1,5 +1,6 @@
 /** A fact: one courier event as a shipment remembers it (document 2: "one fact about one parcel at one time"). */
 
+import { limit } from "#core/platform/schema/limit.ts";
 import type { StatusPair } from "#core/statuses/rules/status.ts";
 import type { CourierEvent } from "./event.ts";
 
@@ -58,7 +59,11 @@ export function withoutPersonalData(event: CourierEvent): CourierEvent {
 }
 
 /** How far ahead of its receipt an event may be dated: senders mix up zones. What is further ahead is INVALID. */
-export const AHEAD_MS = 86_400_000;
+export const AHEAD_MS = limit(
+  86_400_000,
+  "`occurredAt` ahead of an event's receipt",
+  "INVALID, `IN_FUTURE`",
+);
 
 /** Nothing happened after it was received: where an event stands among others, and what is computed with its time. */
 export function happenedAtMs({ occurredAtMs, receivedAtMs }: Moment): number {

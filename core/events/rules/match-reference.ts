@@ -1,5 +1,6 @@
 /** Which shipments an event means (document 2, "Data rules" 2; design, "Reference matching"). Pure; the index is in the store. */
 import { hash } from "node:crypto";
+import { limit } from "#core/platform/schema/limit.ts";
 import type { CourierEvent } from "./event.ts";
 import { plainReference } from "./reference.ts";
 
@@ -53,7 +54,11 @@ const AMBIGUOUS: Match = { kind: "ambiguous" };
 
 const DAY_MS = 86_400_000;
 /** Couriers use numbers again: after this time the number of a shipment that has ended is another parcel's. */
-export const NUMBER_REUSE_MS = 90 * DAY_MS;
+export const NUMBER_REUSE_MS = limit(
+  90 * DAY_MS,
+  "age of a shipment's end at which another one has its number alone",
+  "events no longer reach it",
+);
 
 type References = Pick<CourierEvent, "trackingNumber" | "externalId" | "senderAccount">;
 

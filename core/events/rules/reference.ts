@@ -11,11 +11,20 @@
  * A text in which nothing visible is left is refused.
  */
 import { Type } from "@sinclair/typebox";
+import { limit } from "#core/platform/schema/limit.ts";
 
 /** Document 1, "Limits": of a shipment. */
-export const TRACKING_NUMBER_LENGTH = 50;
+export const TRACKING_NUMBER_LENGTH = limit(
+  50,
+  "characters of a shipment's tracking number",
+  "422",
+);
 /** Document 2, "Event": of an event, and of a parcel, whose number only events name. */
-export const EVENT_NUMBER_LENGTH = 64;
+export const EVENT_NUMBER_LENGTH = limit(
+  64,
+  "characters of an event's and a parcel's tracking number",
+  "422; INVALID",
+);
 
 export const WHITE_SPACE =
   "\\u0009-\\u000d\\u0020\\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";

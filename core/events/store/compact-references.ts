@@ -32,6 +32,7 @@ import {
   SYSTEM_KEY,
 } from "#core/platform/redis/keys.ts";
 import { packList } from "#core/platform/redis/packed-list.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import compactSource from "./compact.lua" with { type: "text" };
 import findSource from "./find-references.lua" with { type: "text" };
 import forgetSource from "./forget.lua" with { type: "text" };
@@ -47,9 +48,17 @@ const BUCKET_FILL = 128;
 /** References of a day's shipments for each event of a day: two for a shipment of eight events. */
 const REFERENCES_PER_EVENT = 1 / 4;
 /** References that one call makes compact: some 1 ms of Redis. */
-const COMPACTED_PER_CALL = 128;
+const COMPACTED_PER_CALL = limit(
+  128,
+  "references of archived shipments made compact by one call",
+  "the next call",
+);
 /** References that one call looks up in both forms: some 1 ms of Redis. */
-const LOOKED_UP_PER_CALL = 500;
+const LOOKED_UP_PER_CALL = limit(
+  500,
+  "references of archived shipments looked up in both forms by one call",
+  "the next call",
+);
 /** How long a process relies on the generations that it has read. */
 const LAYOUT_MS = 5_000;
 /** From the beginning of a generation until something stands in it: by then every process looks there. */

@@ -10,6 +10,7 @@ import { perPartition, type Redis, run, script } from "#core/platform/redis/clie
 import { eventKeys, logCountsKey, PARTITIONS, retriesKey } from "#core/platform/redis/keys.ts";
 import { runTogether } from "#core/platform/redis/run-together.ts";
 import { announce } from "#core/platform/redis/wake.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { hourOf } from "#core/platform/time/hour-of.ts";
 import claimSource from "./claim.lua" with { type: "text" };
 import rememberSource from "./remember.lua" with { type: "text" };
@@ -28,9 +29,13 @@ const rememberScript = script(rememberSource);
  * Events, each counted once for every shipment it goes to. A script call of 500 events would hold Redis for 3 to 9 ms; 100
  * hold it for less than 2.
  */
-const CLAIMS_PER_CALL = 100;
+const CLAIMS_PER_CALL = limit(
+  100,
+  "events in an entry of the event log, each once for every shipment",
+  "the next entry; those of one event stay together",
+);
 /** EventIds that one call remembers, some 3 ms: 100 shipments may be given 1,000 parked events each by one commit. */
-export const REMEMBERED_PER_CALL = 200;
+export const REMEMBERED_PER_CALL = limit(200, "eventIds remembered by one call", "the next call");
 /** Of Redis, for one event. */
 const CLAIM_US = 6;
 

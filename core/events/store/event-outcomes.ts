@@ -9,17 +9,30 @@
 import type { Redis } from "#core/platform/redis/client.ts";
 import { digestOf } from "#core/platform/redis/digest.ts";
 import { eventKeys, PARTITIONS } from "#core/platform/redis/keys.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { seenBucket } from "./seen.ts";
 
 const DAY_MS = 86_400_000;
-export const OUTCOMES_KEPT_DAYS = 7;
+export const OUTCOMES_KEPT_DAYS = limit(
+  7,
+  "for how long the outcomes of events that were not ACCEPTED are kept",
+  "deleted",
+);
 /** A text of a day is read until that day is 7 days past. */
 const TTL_SECONDS = (OUTCOMES_KEPT_DAYS + 1) * 86_400;
 const BUCKETS = 8;
 /** Of one text: with 16 partitions, 8 buckets, 2 texts and 9 days 144 MiB in all. */
-export const TEXT_BYTES = 64 * 1024;
+export const TEXT_BYTES = limit(
+  64 * 1024,
+  "a text of outcomes of events that were not ACCEPTED",
+  "not kept, counted in a metric",
+);
 /** Resends are many and say little: they are kept until a text is half full. */
-export const DUPLICATES_BYTES = TEXT_BYTES / 2;
+export const DUPLICATES_BYTES = limit(
+  TEXT_BYTES / 2,
+  "a text of outcomes to which those of DUPLICATE events are still added",
+  "not kept, counted in a metric",
+);
 /** Characters of an id that is longer than any valid one. */
 const ID_LENGTH = 256;
 /** Reasons kept of an event. */

@@ -5,14 +5,15 @@
 import { chunks } from "#core/platform/process/chunks.ts";
 import { type Redis, run, script } from "#core/platform/redis/client.ts";
 import { NUMBER_CONFLICT_KEYS } from "#core/platform/redis/keys.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import noteSource from "./note-conflicts.lua" with { type: "text" };
 
 const noteScript = script(noteSource);
 
 /** Conflicts that are listed; the oldest go. */
-export const CONFLICTS_LISTED = 1_000;
+export const CONFLICTS_LISTED = limit(1_000, "number conflicts listed", "the oldest are removed");
 /** Conflicts that one call notes: a batch may bring 1,600. */
-export const CONFLICTS_PER_CALL = 100;
+export const CONFLICTS_PER_CALL = limit(100, "number conflicts noted by one call", "the next call");
 
 export interface NumberConflict {
   readonly courier: string;

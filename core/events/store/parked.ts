@@ -16,6 +16,7 @@ import {
   withAsGiven,
 } from "#core/platform/redis/keys.ts";
 import { scriptOfParts } from "#core/platform/redis/script-parts.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import expireSource from "./expire-parked.lua" with { type: "text" };
 import parkSource from "./park.lua" with { type: "text" };
 import unparkSource from "./unpark.lua" with { type: "text" };
@@ -26,23 +27,43 @@ const unparkScript = scriptOfParts(unparkSource, PARTS);
 const expireScript = scriptOfParts(expireSource, PARTS);
 
 /** Document 2, "Limits": set-aside of unknown-tracking events. Counted from the last time an event was sent. */
-export const PARKED_MS = 7 * 86_400_000;
+export const PARKED_MS = limit(
+  7 * 86_400_000,
+  "for how long an event stays parked after it was last sent",
+  "deleted",
+);
 /**
  * How long one stays stored at most, counted the same way: whether its 7 days were over is decided by when its shipment's first
  * event was received, and that event may wait for processors for as long as the rest of this.
  */
-export const PARKED_KEPT_MS = 30 * 86_400_000;
+export const PARKED_KEPT_MS = limit(
+  30 * 86_400_000,
+  "for how long a parked event is stored at most, while the processors are behind or away",
+  "deleted",
+);
 /** Events one reference may hold; a further one displaces the oldest. */
-export const PARKED_PER_REFERENCE = 100;
+export const PARKED_PER_REFERENCE = limit(
+  100,
+  "parked events of a reference",
+  "the one that was sent longest ago is removed, counted in a metric",
+);
 /**
  * Events held over all partitions, once for each of their references, some 500 MB; further ones are answered the same and not
  * kept.
  */
-export const PARKED_LIMIT = 1_000_000;
+export const PARKED_LIMIT = limit(
+  1_000_000,
+  "parked events in all, once for each reference, in equal shares of the partitions",
+  "answered the same, not kept, counted in a metric",
+);
 /** Events that one call parks or forgets: each may be under a reference of its own, which holds 100. */
-export const PARKED_PER_CALL = 50;
+export const PARKED_PER_CALL = limit(50, "events parked or forgotten by one call", "the next call");
 /** Whole references that one call reads, for the event to displace or for those that are over: 100 events of 3 KB take 3 ms. */
-export const REFERENCES_PER_CALL = 2;
+export const REFERENCES_PER_CALL = limit(
+  2,
+  "whole references that one call reads, because they are at their limit or their events are over",
+  "the next call",
+);
 
 export interface ParkedEvent {
   readonly factKey: string;

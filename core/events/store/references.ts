@@ -17,6 +17,7 @@ import {
   trackingReference,
   withAsGiven,
 } from "#core/platform/redis/keys.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { type ShipmentMeta, shipDay } from "#core/shipments/rules/shipment.ts";
 import { compactBuckets, decodeCompact, resolveCompact } from "./compact-references.ts";
 import registerSource from "./register.lua" with { type: "text" };
@@ -27,14 +28,26 @@ const registerScript = script(registerSource);
  * Shipments of one company that a reference finds: the latest ones. Whoever registers a number again and again displaces its
  * own shipments and nobody else's.
  */
-export const SHIPMENTS_PER_COMPANY = 10;
+export const SHIPMENTS_PER_COMPANY = limit(
+  10,
+  "shipments of one company that a reference finds",
+  "the oldest is left out, counted in a metric. Within the message that announces a number the first to announce it stay",
+);
 /** Shipments of all companies that a reference finds: the latest of each company come first. */
-export const SHIPMENTS_PER_REFERENCE = 100;
+export const SHIPMENTS_PER_REFERENCE = limit(
+  100,
+  "shipments that a reference finds in all",
+  "the latest of each company come first; counted in a metric",
+);
 /**
  * References that one call registers, some 4 ms where each is at its limit of a company: 100 shipments of 100 parcels, or 500
  * events that change numbers, would hold Redis for 15 to 20.
  */
-export const REGISTRATIONS_PER_CALL = 50;
+export const REGISTRATIONS_PER_CALL = limit(
+  50,
+  "references registered by one call",
+  "the next call",
+);
 /** Of a reference that is not registered; never changed. */
 const NOBODY: Candidate[] = [];
 /** What stood in the store, by the list that was made of it. */

@@ -9,6 +9,7 @@
 import type { Redis } from "#core/platform/redis/client.ts";
 import { digestOf } from "#core/platform/redis/digest.ts";
 import { eventKeys, PARTITIONS, SYSTEM_KEY } from "#core/platform/redis/keys.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 
 const DAY_MS = 86_400_000;
 export const GENERATION_DAYS = 92;
@@ -19,7 +20,11 @@ const BUCKET_FILL = 350;
  * checked, since a process that is ahead may have claimed ids in it; for this long after it begins, buckets are still
  * created in the previous one, since a process that is behind may claim ids there.
  */
-export const CLOCK_SKEW_MS = DAY_MS;
+export const CLOCK_SKEW_MS = limit(
+  DAY_MS,
+  "difference between the clocks of two processes",
+  "an eventId sent again at the turn of a generation may count twice",
+);
 /** A generation is checked until the end of the second one after it, by the slower clock. */
 const GENERATION_TTL_DAYS = 3 * GENERATION_DAYS + CLOCK_SKEW_MS / DAY_MS;
 

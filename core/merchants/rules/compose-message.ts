@@ -1,5 +1,6 @@
 /** From a template, or from our own words where there is none, to what a recipient reads. */
 
+import { limit } from "#core/platform/schema/limit.ts";
 import type { Language } from "#core/shipments/rules/shipment.ts";
 import type { ShipmentSummary } from "#core/shipments/rules/shipment-view.ts";
 import { renderHtml, renderLine, renderText, type Values } from "./render-template.ts";
@@ -36,7 +37,11 @@ export function composeTemplate({ subject, body, language }: Template, values: V
 }
 
 /** Templates whose plain text is remembered, of 100 KB each at most. */
-export const TEXT_TEMPLATES_KEPT = 50;
+export const TEXT_TEMPLATES_KEPT = limit(
+  50,
+  "templates whose plain text is remembered",
+  "the template used longest ago is read again",
+);
 const textTemplates = new Map<string, string>();
 
 /** Reading HTML takes up to some 50 ms: once a template, not once a message. */

@@ -1,12 +1,25 @@
 /** The plain text beside a mail's HTML body, by `html-to-text`: entities, tables, lists and comments as a reader shows them. */
 import { compile, type FormatCallback } from "html-to-text";
+import { limit } from "#core/platform/schema/limit.ts";
 
 /** What is read of a body; 100 KB of HTML written by hand have some 2,000 tags. The rest costs time, and is left out. */
-export const TAGS_READ = 4_000;
-export const ENTITIES_READ = 4_000;
+export const TAGS_READ = limit(
+  4_000,
+  "tags of a template that its plain text is made of",
+  "the rest is left out (`…`)",
+);
+export const ENTITIES_READ = limit(
+  4_000,
+  "entities of a template that its plain text is made of",
+  "the rest is left out (`…`)",
+);
 const LEFT_OUT = "…";
 /** Elements within each other that are read. */
-export const DEPTH_READ = 200;
+export const DEPTH_READ = limit(
+  200,
+  "depth of a template that its plain text is made of",
+  "the rest is left out (`…`)",
+);
 const RULE_LENGTH = 20;
 
 /** A link's address behind its text, unless it is the text. Of a placeholder the address is not known yet. */

@@ -9,16 +9,37 @@ import {
   PARTITIONS,
   shipmentPartition,
 } from "#core/platform/redis/keys.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 
 /** No request that was under way at the erasure still is; no retry; hardly an outage of a store. */
-const FIRST_REPETITION_MS = 60_000;
-const SECOND_REPETITION_MS = 3_600_000;
-const LAST_REPETITION_MS = 86_400_000;
+const FIRST_REPETITION_MS = limit(
+  60_000,
+  "time to the first repetition of an erasure",
+  "what a store that was away for longer brings back is erased by the next one",
+);
+const SECOND_REPETITION_MS = limit(
+  3_600_000,
+  "time to the second repetition of an erasure",
+  "what a store that was away for longer brings back is erased by the last one",
+);
+const LAST_REPETITION_MS = limit(
+  86_400_000,
+  "time to the last repetition of an erasure",
+  "what a store that was away for longer brings back is erased by another call",
+);
 const REPETITIONS_MS = [FIRST_REPETITION_MS, SECOND_REPETITION_MS, LAST_REPETITION_MS] as const;
 /** A process that writes an outbox and was down for longer keeps its files. */
-const ERASED_MAILS_KEPT_MS = 30 * 86_400_000;
+const ERASED_MAILS_KEPT_MS = limit(
+  30 * 86_400_000,
+  "time in which other processes delete the mails of erased recipients",
+  "a process that was down for longer keeps its files",
+);
 /** Repetitions taken in one round from a partition. */
-const ERASURES_PER_ROUND = 10;
+const ERASURES_PER_ROUND = limit(
+  10,
+  "repeated erasures of a company partition in one round",
+  "the next round",
+);
 
 export async function planRepetitions(
   redis: Redis,

@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { type Redis, run, script } from "#core/platform/redis/client.ts";
 import { digestOf } from "#core/platform/redis/digest.ts";
 import { companyKeys, companyPartition, panelRequestKeys } from "#core/platform/redis/keys.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import beginSource from "./begin-request.lua" with { type: "text" };
 import endSource from "./end-request.lua" with { type: "text" };
 
@@ -10,16 +11,28 @@ const beginScript = script(beginSource);
 const endScript = script(endSource);
 
 /** How long a key is remembered. */
-const KEY_LIFE_MS = 86_400_000;
+const KEY_LIFE_MS = limit(86_400_000, "life of an idempotency key", "carried out as a new one");
 /** A request takes less than this; a process that has died in the middle holds up its repetition for so long. */
-const REQUEST_LEASE_MS = 60_000;
+const REQUEST_LEASE_MS = limit(
+  60_000,
+  "life of a request under an idempotency key that is not answered",
+  "carried out again",
+);
 /**
  * A longer answer is not kept, and its repetition is carried out. Those of the merchant API are shorter (`packAnswer`): one
  * import of orders through the panel may have a longer one, and finds the same orders again.
  */
-export const ANSWER_KEPT_CHARACTERS = 65_536;
+export const ANSWER_KEPT_CHARACTERS = limit(
+  65_536,
+  "length of an answer that is kept for an idempotency key",
+  "a repetition is carried out again",
+);
 /** Keys of one caller of the panel that are remembered. Those of a channel are limited by its budget of requests. */
-export const KEYS_PER_CALLER = 2_000;
+export const KEYS_PER_CALLER = limit(
+  2_000,
+  "idempotency keys of a caller of the panel that are remembered",
+  "429 with `Retry-After`",
+);
 
 /** Keys of two owners never meet. */
 export type KeyOwner =

@@ -8,6 +8,7 @@ import { chunks } from "#core/platform/process/chunks.ts";
 import { perPartition, type Redis, run, script } from "#core/platform/redis/client.ts";
 import { companyKeys, companyTag, shipmentPartition, workKeys } from "#core/platform/redis/keys.ts";
 import { announce } from "#core/platform/redis/wake.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import acceptSource from "./accept-messages.lua" with { type: "text" };
 import recordSource from "./record-message.lua" with { type: "text" };
 
@@ -15,7 +16,11 @@ const acceptScript = script(acceptSource);
 const recordScript = script(recordSource);
 
 /** Messages a partition holds: each is some 10 KB, at most 200. */
-export const MESSAGES_PER_PARTITION = 10_000;
+export const MESSAGES_PER_PARTITION = limit(
+  10_000,
+  "messages waiting in a company partition",
+  "503 with `Retry-After`; status mails wait in the change log",
+);
 const NOTIFICATIONS_KEPT = 200;
 const MESSAGES_PER_CALL = 50;
 

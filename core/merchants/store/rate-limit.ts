@@ -3,6 +3,7 @@
 import type { ApiKey, Channel } from "#core/configuration/store/configuration.ts";
 import { type Redis, run, script } from "#core/platform/redis/client.ts";
 import { admissionKeys } from "#core/platform/redis/keys.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import admitSource from "./admit.lua" with { type: "text" };
 
 const admitScript = script(admitSource);
@@ -10,9 +11,17 @@ const admitScript = script(admitSource);
 /** The whole per-minute amount is added at once at the next cycle. */
 const CYCLE_MS = 60_000;
 /** 10 or more 429 answers within 5 minutes suspend the key for 1 hour. */
-const REJECTIONS_THAT_SUSPEND = 10;
-const REJECTIONS_WITHIN_MS = 5 * 60_000;
-const SUSPENSION_MS = 60 * 60_000;
+const REJECTIONS_THAT_SUSPEND = limit(
+  10,
+  "rate-limited answers to an API key that suspend it",
+  "403 until the suspension ends",
+);
+const REJECTIONS_WITHIN_MS = limit(
+  5 * 60_000,
+  "time in which so many rate-limited answers suspend an API key",
+  "counted anew",
+);
+const SUSPENSION_MS = limit(60 * 60_000, "suspension of an API key", "it is accepted again");
 
 export interface Admission {
   readonly verdict: "admitted" | "limited" | "suspended";

@@ -14,10 +14,11 @@ import {
   workKeys,
 } from "#core/platform/redis/keys.ts";
 import { announce } from "#core/platform/redis/wake.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 
 const QUEUE = "test-parcels";
 /** Shipments found at once. */
-const FOUND_AT_ONCE = 500;
+const FOUND_AT_ONCE = limit(500, "new test parcels found at once", "the next round");
 
 /** A life under way: of a new shipment, or what follows a stock release. */
 export interface LifeUnderWay {

@@ -13,6 +13,7 @@ import {
   type Links,
   parseNodes,
 } from "#core/platform/redis/nodes/cluster-nodes.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { sizeOf } from "./partition-load.ts";
 
 export interface SlotMove {
@@ -23,12 +24,24 @@ export interface SlotMove {
 }
 
 /** How long `MIGRATE` may take, and so the largest key. */
-export const MIGRATE_LIMIT_MS = 30_000;
+export const MIGRATE_LIMIT_MS = limit(
+  30_000,
+  "a key on its way to another master",
+  "the slot stays open, and the next run finishes it",
+);
 /** Of a command to a node. */
 export const MOVE_COMMAND_LIMIT_MS = 2 * MIGRATE_LIMIT_MS;
 /** Keys asked for at once; both nodes serve nobody else while keys of so many bytes go over. */
-export const KEYS_PER_BATCH = 100;
-export const BATCH_BYTES = 1_048_576;
+export const KEYS_PER_BATCH = limit(
+  100,
+  "keys that a move of slots asks for at once",
+  "the next batch",
+);
+export const BATCH_BYTES = limit(
+  1_048_576,
+  "bytes that a move of slots sends at once",
+  "the next batch; a larger key goes alone",
+);
 /** Others are served in between. */
 const GAP_MS = 2;
 const LOOK_EVERY_MS = 50;

@@ -13,6 +13,7 @@ import {
 } from "#core/platform/redis/keys.ts";
 import { hasSlot, readNodes } from "#core/platform/redis/nodes/cluster-nodes.ts";
 import { giveBackCalls, takeCalls } from "#core/platform/redis/partition-calls.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 
 export interface PartitionLoad {
   readonly tag: string;
@@ -32,7 +33,11 @@ const CALLS_KEPT_SECONDS = (3 * DAY_MS) / 1_000;
 const FLUSH_EVERY_MS = 10_000;
 
 /** Random keys of a master that are measured. */
-export const KEYS_SAMPLED = 4_000;
+export const KEYS_SAMPLED = limit(
+  4_000,
+  "keys of a master that an estimate of its partitions reads",
+  "the rest is taken to be like them",
+);
 /** Commands under way at once. */
 const AT_ONCE = 200;
 /** A larger key stands for itself and for no others; of the fields of a key so many are measured. */

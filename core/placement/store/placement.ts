@@ -10,6 +10,7 @@ import {
   SLOTS,
 } from "#core/platform/redis/nodes/cluster-nodes.ts";
 import { onlineReplicasIn } from "#core/platform/redis/replica-waits.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import type { SlotMove } from "./move-slots.ts";
 import { type PartitionLoad, readPartitionLoads, sizeOf, slotsOfTags } from "./partition-load.ts";
 
@@ -32,11 +33,19 @@ export interface PlacementPlan {
 }
 
 /** A log that is larger would hold up both nodes for seconds while it goes over in one piece. */
-export const LARGEST_LOG_BYTES = 268_435_456;
+export const LARGEST_LOG_BYTES = limit(
+  268_435_456,
+  "a log of a partition that is to move",
+  "refused",
+);
 /** Of the memory that a target may use, after the move. */
 export const MEMORY_SHARE = 0.9;
 /** Slots that change places together: those without a partition have few keys or none. */
-export const PLAIN_SLOTS_PER_BATCH = 100;
+export const PLAIN_SLOTS_PER_BATCH = limit(
+  100,
+  "slots without a partition that move together",
+  "the next batch",
+);
 
 /**
  * @param count masters that are to hold partitions; the others are emptied, those that carry least first

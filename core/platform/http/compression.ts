@@ -7,10 +7,15 @@ import { promisify } from "node:util";
 import { createGzip, gzip, type ZlibOptions } from "node:zlib";
 import { Elysia } from "elysia";
 import type { BodyReader } from "#core/platform/http/body/read-bounded.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { acceptsGzip } from "./accept-coding.ts";
 
 /** Shorter bodies gain little: they fit into a packet or two anyway. */
-const GZIP_FROM_BYTES = 1024;
+const GZIP_FROM_BYTES = limit(
+  1024,
+  "answers of the merchant API that are compressed, from",
+  "shorter ones are sent as they are",
+);
 /** A page of 100 shipments, 82 KB, becomes 6 KB in 0.7 ms; level 6 takes 1.9 ms and saves 3 % more. */
 const LEVEL = 3;
 

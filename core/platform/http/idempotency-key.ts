@@ -3,11 +3,12 @@ import { Type } from "@sinclair/typebox";
 import { Problem } from "#core/platform/errors/problem.ts";
 import type { Parameter } from "#core/platform/openapi/operation.ts";
 import type { Fault } from "#core/platform/schema/fault.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 
 export const IDEMPOTENCY_KEY = "idempotency-key";
 /** Of an answer that was given before. */
 export const REPLAYED = "idempotency-replayed";
-const KEY_LENGTH = 255;
+const KEY_LENGTH = limit(255, "length of an idempotency key", "422");
 const KEY_FORM = `^[!-~]{1,${KEY_LENGTH}}$`;
 const KEY_PATTERN = new RegExp(KEY_FORM);
 const RETRY_AFTER_SECONDS = "1";

@@ -1,12 +1,17 @@
 /** The form in which an answer is kept for repetitions under an `Idempotency-Key`. */
 import { promisify } from "node:util";
 import { deflateRaw, inflateRaw } from "node:zlib";
+import { limit } from "#core/platform/schema/limit.ts";
 
 const pack = promisify(deflateRaw);
 const unpack = promisify<Buffer, Buffer>(inflateRaw);
 
 /** Shorter answers are kept as they are. */
-const PACKED_FROM_CHARACTERS = 4_096;
+const PACKED_FROM_CHARACTERS = limit(
+  4_096,
+  "length of an answer that is kept compressed, from",
+  "a shorter one is kept as it is",
+);
 /** Begins no JSON text. */
 const PACKED = "z";
 

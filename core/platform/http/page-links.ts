@@ -1,8 +1,13 @@
 /** `Link` of pages (RFC 8288): the same call with another page, relative to its own address. */
+import { limit } from "#core/platform/schema/limit.ts";
 import { searchParamsOf } from "./search-params.ts";
 
 /** A query is repeated for each relation: clients refuse long headers. */
-const LINK_CHARACTERS = 4_096;
+const LINK_CHARACTERS = limit(
+  4_096,
+  "length of the header `Link` of a page, in characters",
+  "not sent",
+);
 
 interface PageLink {
   readonly relation: "first" | "prev" | "next" | "last";

@@ -5,9 +5,14 @@
 import { randomUUID } from "node:crypto";
 import { Elysia } from "elysia";
 import { foreground } from "#core/platform/process/background.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { withRequestId } from "./request-id.ts";
 
-export const REQUEST_ID_LENGTH = 128;
+export const REQUEST_ID_LENGTH = limit(
+  128,
+  "a caller's request id, in letters, digits, dots, hyphens and underscores",
+  "another id is made",
+);
 /** It goes into logs: no blanks, quotes or signs of an e-mail address. */
 const FORM = new RegExp(`^[A-Za-z0-9._-]{1,${REQUEST_ID_LENGTH}}$`);
 const HEADER = "x-request-id";

@@ -22,6 +22,7 @@ import { startTicking, type Ticking, untilTickMs } from "#core/platform/process/
 import type { Redis } from "#core/platform/redis/client.ts";
 import { followOutage } from "#core/platform/redis/outage.ts";
 import { openWaker } from "#core/platform/redis/wake.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { followBehind } from "./behind.ts";
 import { type EntryWorker, openEntryWorker } from "./entry-worker.ts";
 import type { Handler } from "./handling.ts";
@@ -60,7 +61,11 @@ export interface Consumer {
 const IDLE_WAIT_MS = 2_000;
 const HOUSEKEEPING_MS = 1_000;
 /** Empty logs are trimmed again after the next announcement, or after this long without one. */
-const EMPTY_WAIT_MS = 30_000;
+const EMPTY_WAIT_MS = limit(
+  30_000,
+  "time for which a log that is empty is not trimmed",
+  "it is looked at again",
+);
 /** A process whose step takes longer than this stops its heartbeat: others may do better. */
 const STUCK_MS = 60_000;
 

@@ -15,6 +15,7 @@ import {
   retriesKey,
   retryAgesKey,
 } from "#core/platform/redis/keys.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import discardSource from "./discard.lua" with { type: "text" };
 import { compareIds } from "./log-entry.ts";
 import redriveSource from "./redrive.lua" with { type: "text" };
@@ -26,7 +27,11 @@ const discardScript = script(discardSource);
 export const DISCARDED_FIELD = "discarded";
 
 /** Limit of one call: some seconds of work. */
-const REDRIVEN_AT_ONCE = 10_000;
+const REDRIVEN_AT_ONCE = limit(
+  10_000,
+  "dead letters redriven by one call",
+  "the answer says how many remain",
+);
 /** Letters read and redriven together. */
 const PER_STEP = 100;
 /** What was driven again is remembered this long, so that a repeated call is answered the same. */

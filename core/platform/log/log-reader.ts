@@ -1,11 +1,12 @@
 /** Reads one group's entries of a log over all partitions; in a burst the next batch is read while one is being handled. */
 import type { Redis } from "#core/platform/redis/client.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { type Fields, type LogEntry, logEntry } from "./log-entry.ts";
 import { type GroupName, LOGS, type LogName } from "./streams.ts";
 
 /** Entries read of a partition at once: few until it is known how much one holds. */
 const FIRST_COUNT = 4;
-export const ENTRIES_LIMIT = 100;
+export const ENTRIES_LIMIT = limit(100, "entries read of a partition at once", "the next read");
 const GROWTH = 4;
 
 export interface LogReaderOptions {

@@ -13,6 +13,7 @@ import {
 } from "#core/platform/redis/keys.ts";
 import { runTogether } from "#core/platform/redis/run-together.ts";
 import { unlessShardUnavailable } from "#core/platform/redis/unavailable-shard.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import acknowledgeSource from "./acknowledge.lua" with { type: "text" };
 import dueSource from "./due-retries.lua" with { type: "text" };
 import type { LogEntry, LogItem } from "./log-entry.ts";
@@ -22,12 +23,16 @@ const acknowledgeScript = script(acknowledgeSource);
 const dueScript = script(dueSource);
 const settleScript = script(settleSource);
 
-export const MAX_TRIES = 5;
+export const MAX_TRIES = limit(5, "tries of an event or change", "dead letter with the error");
 const FIRST_RETRY_MS = 1_000;
 /**
  * Dead letters that a log keeps, about 2 KB each; while it is full, an entry that fails for the last time stays in retry.
  */
-export const DEAD_LETTERS_PER_LOG = 10_000;
+export const DEAD_LETTERS_PER_LOG = limit(
+  10_000,
+  "dead letters of a log",
+  "an entry that fails for the last time is retried every minute instead; a metric and the log report it",
+);
 const AT_LIMIT_RETRY_MS = 60_000;
 /** Until what waits for an unavailable store is tried again. */
 const WAIT_RETRY_MS = 2_000;

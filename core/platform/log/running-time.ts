@@ -16,15 +16,24 @@
 import { randomUUID } from "node:crypto";
 import { type Redis, run, script } from "#core/platform/redis/client.ts";
 import { RUNNING_KEYS } from "#core/platform/redis/keys.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { type Downtime, runningMs } from "#core/platform/time/running-time.ts";
 import noteSource from "./note-running.lua" with { type: "text" };
 
 const noteScript = script(noteSource);
 
 /** Without a heartbeat for so long, processors count as not running. They send one every 2 s. */
-const PROCESSORS_GONE_AFTER_MS = 10_000;
+const PROCESSORS_GONE_AFTER_MS = limit(
+  10_000,
+  "time without a heartbeat after which processors count as not running",
+  "a downtime begins with the last sign",
+);
 /** Downtimes remembered one by one; the oldest are joined, which counts the time between them as downtime too. */
-export const DOWNTIMES_KEPT = 1_000;
+export const DOWNTIMES_KEPT = limit(
+  1_000,
+  "downtimes remembered one by one",
+  "the two oldest are joined",
+);
 
 export interface RunningTime {
   /** Notes that processors are running. @returns how long they were between two moments, service clock, milliseconds */

@@ -1,6 +1,7 @@
 /** From the host of a URL to an address that may be connected to (document 3: checked on save and on every send). */
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
+import { limit } from "#core/platform/schema/limit.ts";
 import type { Cidr } from "./cidr.ts";
 import { isReachable } from "./public-address.ts";
 import { type Resolve, resolveName } from "./resolve-name.ts";
@@ -31,8 +32,16 @@ export async function vetHost(
 }
 
 /** For all hosts of one change together; what is not resolved by then is let pass, since every send resolves it again. */
-const RESOLVE_LIMIT_MS = 5_000;
-export const NAMES_AT_ONCE = 50;
+const RESOLVE_LIMIT_MS = limit(
+  5_000,
+  "time for resolving the hosts of new and changed webhooks",
+  "accepted with a warning, and every send resolves them again",
+);
+export const NAMES_AT_ONCE = limit(
+  50,
+  "hosts of new and changed webhooks resolved at once",
+  "the next",
+);
 
 /** Judges the hosts that are about to be saved, each once. */
 export async function vetHosts(

@@ -3,17 +3,34 @@
  * import makes its steps in between, and rests after each while others are at work, so that they do not feel that a merchant imports
  * thousands of shipments. This is about one process, which shares a thread and a connection to the store.
  */
+import { limit } from "#core/platform/schema/limit.ts";
 import { nextTurn } from "./next-turn.ts";
 import { createPause } from "./pause.ts";
 
 /** After this wait background work goes on even in a process that always has foreground work. */
-const GIVE_WAY_MS = 25;
+const GIVE_WAY_MS = limit(
+  25,
+  "time that background work gives way to requests",
+  "the next step begins",
+);
 /** A rest is so many times as long as the step before it: beside others, background work takes a tenth of the time. */
-const REST_TIMES = 9;
+const REST_TIMES = limit(
+  9,
+  "rest of background work beside others, in lengths of its last step",
+  "the next step begins",
+);
 /** Longest rest: a step in which the store was slow takes little of the process. */
-const REST_LIMIT_MS = 100;
+const REST_LIMIT_MS = limit(
+  100,
+  "longest rest of background work beside others",
+  "the next step begins",
+);
 /** Others count as at work for this long after their last request. */
-const AT_WORK_MS = 1_000;
+const AT_WORK_MS = limit(
+  1_000,
+  "time for which a channel counts as active after a request",
+  "imports of other channels no longer rest",
+);
 
 /** Whose work it is: a channel's id; null = that of many. */
 type Owner = number | null;

@@ -4,6 +4,7 @@ import { hostname } from "node:os";
 import type { Config } from "#core/platform/environment/config.ts";
 import type { TracingConfig } from "#core/platform/environment/tracing-config.ts";
 import { VARIABLES } from "#core/platform/environment/variables.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import type { Log } from "./log.ts";
 import { type SpanKind, type Tracing, useTracing } from "./tracing.ts";
 import { VERSION } from "./version.ts";
@@ -14,7 +15,11 @@ const KINDS: Readonly<Record<SpanKind, "SERVER" | "CONSUMER" | "CLIENT">> = {
   client: "CLIENT",
 };
 /** For what has not been sent when the process stops. */
-const FLUSH_LIMIT_MS = 2_000;
+const FLUSH_LIMIT_MS = limit(
+  2_000,
+  "time for the last traces to be sent when a process stops",
+  "what is left is dropped",
+);
 
 /** Loads the library only when traces are on. @returns what sends the rest and ends tracing */
 export async function openTracing(

@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { createClient, createCluster, RESP_TYPES } from "redis";
 import type { Log } from "#core/platform/process/log.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { limitConnectWaits } from "./connect-wait.ts";
 import { countCall } from "./partition-calls.ts";
 import { type Master, NO_REPLICAS, type ReplicaTerms, replicaWait } from "./replica-waits.ts";
@@ -19,6 +20,13 @@ function newClient(address: string) {
     : createClient({ ...COMMON, url: address });
 }
 
+/** Of every connection of a cluster. Long, because a pause of this process counts as silence too. */
+const CLUSTER_SILENT_MS = limit(
+  3 * SILENT_MS,
+  "a cluster's node without any answer when it is asked for the masters",
+  "another one is asked",
+);
+
 /**
  * The masters are looked up over separate, unwatched connections; the time limit of the socket ends one whose node accepts it but
  * never answers.
@@ -31,16 +39,23 @@ function newCluster(urls: readonly string[]) {
       socket: { socketTimeout: ASK_AT_START_MS },
     })),
     topologyRefreshOnReconnectionAttemptStrategy: SEARCH_AFTER_MS,
-    // For every connection. Long, because a pause of this process counts as silence too.
-    defaults: { ...COMMON, socket: { socketTimeout: 3 * SILENT_MS } },
+    defaults: { ...COMMON, socket: { socketTimeout: CLUSTER_SILENT_MS } },
   });
 }
 
 /** A master that cannot be reached for this long may have a successor: other nodes are asked, and again as often. */
-const SEARCH_AFTER_MS = 1_000;
+const SEARCH_AFTER_MS = limit(
+  1_000,
+  "time that a cluster's master cannot be reached until other nodes are asked for its successor",
+  "they are asked again",
+);
 
 /** Some of the configured nodes may be silent: others are asked before the time to connect is over. */
-const ASK_AT_START_MS = 5_000;
+const ASK_AT_START_MS = limit(
+  5_000,
+  "answer of a cluster's node that was configured, at the start",
+  "another one is asked",
+);
 
 /**
  * Without the offline queue a command fails at once while Redis is unavailable: callers answer 503 instead of hanging. The

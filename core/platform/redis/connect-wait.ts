@@ -4,9 +4,14 @@
  * whatever was asked for together with them.
  */
 import { ClientOfflineError } from "redis";
+import { limit } from "#core/platform/schema/limit.ts";
 
 /** From the first command that finds a master without a connection; until it has one, further commands fail at once. */
-export const CONNECT_WAIT_MS = 500;
+export const CONNECT_WAIT_MS = limit(
+  500,
+  "wait of a cluster's command for the connection to its master",
+  "it fails as unavailable, and those after it at once, until the connection is there",
+);
 
 interface Node<Client> {
   readonly client?: Client;

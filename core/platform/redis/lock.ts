@@ -4,6 +4,7 @@
  * another process's lock. Those who wait are served in the order in which they came, so that nobody who asks often is ahead of the
  * others, and one of each party in turn, so that nobody who asks over many connections is.
  */
+import { limit } from "#core/platform/schema/limit.ts";
 import { newToken } from "#core/platform/secrets/secrets.ts";
 import { type Redis, run, script } from "./client.ts";
 import { lockQueueKeys } from "./keys.ts";
@@ -16,11 +17,19 @@ const LOOK_EVERY_MS = 5;
 /** Of those far behind. */
 const LOOK_SELDOM_MS = 50;
 /** A waiter that has not asked for so long is dead, and holds up those behind it no longer. */
-export const WAITER_LOST_MS = 1_000;
+export const WAITER_LOST_MS = limit(
+  1_000,
+  "time without a heartbeat of a waiter",
+  "it leaves the queue",
+);
 /** Waiters of one lock; one more is refused at once, as after the whole wait. */
-export const LOCK_WAITERS = 1_000;
+export const LOCK_WAITERS = limit(1_000, "waiters of a lock", "503, as after the whole wait");
 /** The same of one party that is named. */
-export const PARTY_WAITERS = 200;
+export const PARTY_WAITERS = limit(
+  200,
+  "waiters of a lock from one company or courier",
+  "503, as after the whole wait",
+);
 /** Renewals per lease: two may be late before it expires. */
 const RENEWALS = 3;
 

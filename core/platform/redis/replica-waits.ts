@@ -3,6 +3,7 @@
  * have confirmed it. A master that has fewer of them than that is written to all the same, unless the configuration is strict.
  */
 import type { Log } from "#core/platform/process/log.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { NotReplicated } from "./store-unavailable.ts";
 
 export interface ReplicaTerms {
@@ -20,9 +21,13 @@ export interface Master {
 }
 
 /** How long a master may take to hear from its replicas before the write counts as not acknowledged. */
-const REPLICA_WAIT_MS = 2_000;
+const REPLICA_WAIT_MS = limit(2_000, "wait for replicas to confirm a write", "503");
 /** How often a master that is known to have too few replicas is asked how many they are. */
-const LOOK_AGAIN_MS = 1_000;
+const LOOK_AGAIN_MS = limit(
+  1_000,
+  "how often a master with too few replicas is asked",
+  "the next write asks",
+);
 
 /**
  * Connected, and sent everything that was there before they connected.

@@ -1,5 +1,6 @@
 /** Whether the replicas are there that writes wait for (`REDIS_WAIT_REPLICAS`). */
 import type { Log } from "#core/platform/process/log.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import {
   mastersOf,
   placeOf,
@@ -11,7 +12,11 @@ import {
 import { type ReplicaTerms, replicasOnline } from "./replica-waits.ts";
 
 /** How long a start waits for replicas that are still connecting, as for a server that does not answer. */
-const REPLICAS_LIMIT_MS = 15_000;
+const REPLICAS_LIMIT_MS = limit(
+  15_000,
+  "time that a start waits for replicas that are still connecting",
+  "it goes on with a warning; with `REDIS_WAIT_STRICT` it is refused, with the variable and the numbers",
+);
 const LOOK_EVERY_MS = 100;
 
 /**

@@ -5,16 +5,26 @@
  * other nodes are asked for the successor of a master that is lost.
  */
 import type { Log } from "#core/platform/process/log.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 
 const TICK_MS = 1_000;
 /** Longer than a healthy server is ever busy. Counted in ticks, so that a pause of this process is not blamed on the server. */
 const SILENT_TICKS = 10;
-export const SILENT_MS = SILENT_TICKS * TICK_MS;
+export const SILENT_MS = limit(
+  SILENT_TICKS * TICK_MS,
+  "a connection to Redis without any answer",
+  "closed and reopened; its pending calls fail as unavailable",
+);
 /**
  * How long a newly found master may take to accept a connection; its first failed attempt after that gives it up, and other nodes
  * are asked for its successor.
  */
-const UNREACHED_TICKS = 2;
+const UNREACHED_MS = limit(
+  2_000,
+  "time for a newly found master to accept a connection, before its next failed attempt gives it up",
+  "the commands that waited for it fail as unavailable, and another one is looked for",
+);
+const UNREACHED_TICKS = UNREACHED_MS / TICK_MS;
 
 /** A client of one server. */
 interface Connection {

@@ -2,12 +2,17 @@
  * What the requests of a port need of the store. A part of it that is unavailable is a part of the service that is: a port can
  * serve while it has, of each family of partitions that its requests need, at least one.
  */
+import { limit } from "#core/platform/schema/limit.ts";
 import { isCluster, type Redis } from "./client.ts";
 import { CHANGE_LOGS, EVENT_LOGS, PARTITIONS, parkedCountsKey } from "./keys.ts";
 import { probeWrites } from "./probe.ts";
 
 /** How long the partition that was there last may take; then all of its family are asked. */
-const FIRST_ASKED_MS = 500;
+const FIRST_ASKED_MS = limit(
+  500,
+  "wait in `/readyz` for the partition that is asked first",
+  "all are asked",
+);
 
 export interface StoreNeeds {
   /** A key of each partition of a family, one of which must be there. */

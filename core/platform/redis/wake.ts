@@ -6,13 +6,18 @@
  * A process has one connection for all its topics, apart from the one for commands: Redis gives subscribers little room for
  * replies.
  */
+import { limit } from "#core/platform/schema/limit.ts";
 import { duplicate, isInUse, type Redis } from "./client.ts";
 import { type WakeTopic, wakeChannel } from "./keys.ts";
 
 /** Announcements of a topic by a process are no closer than this: the first goes out at once, those that follow share the next. */
 const GAP_MS = 5;
 /** Between the end of the connection and the next one. */
-const REOPEN_MS = 500;
+const REOPEN_MS = limit(
+  500,
+  "pause before a broken connection for announcements is replaced",
+  "loops look by themselves",
+);
 
 interface Announcing {
   /** Somebody has announced since the last message. */

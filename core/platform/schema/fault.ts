@@ -3,12 +3,21 @@ import { type TSchema, Type } from "@sinclair/typebox";
 import { ValueErrorType } from "@sinclair/typebox/compiler";
 import type { SchemaError } from "./compile-schema.ts";
 import { counted } from "./counted.ts";
+import { limit } from "./limit.ts";
 import { TEXT_FORMATS } from "./text-formats.ts";
 
 /** Faults listed at once; the rest of a hopeless body is not worth reading. */
-export const FAULTS_LISTED = 20;
+export const FAULTS_LISTED = limit(
+  20,
+  "errors listed of one event or body",
+  "the rest is not listed",
+);
 /** Faults counted where an answer says how many there are. */
-export const FAULTS_COUNTED = 1_000;
+export const FAULTS_COUNTED = limit(
+  1_000,
+  "violations that the merchant API counts in its message",
+  '"at least" so many',
+);
 
 /** Stable codes of `errors[]` items (document 2) and `violations` (document 1), as the reference explains them. */
 export const FAULT_CODES = {

@@ -1,7 +1,8 @@
 /** The value that a fault is about, as far as it may be repeated to whoever sent it. */
+import { limit } from "./limit.ts";
 
 /** Longest text shown, in code points; the rest is cut off. */
-const VALUE_LENGTH = 100;
+const VALUE_LENGTH = limit(100, "characters of a rejected value in a violation", "cut off");
 /** Members whose values are secrets, or addresses that may carry one. */
 const SECRET = /key|secret|token|passw|pwd|pass$|credential|auth|url$/i;
 

@@ -1,17 +1,22 @@
 /** Passwords of the control panel's accounts: argon2id, computed off the event loop, a few at a time. */
 import { Type } from "@sinclair/typebox";
 import { Problem } from "#core/platform/errors/problem.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 
 /** OWASP's first choice: 19 MiB and two passes, some 30 ms of one core. */
 const ARGON = { algorithm: "argon2id", memoryCost: 19_456, timeCost: 2 } as const;
 /** Code points. */
-const PASSWORD_LEAST = 12;
+const PASSWORD_LEAST = limit(12, "characters of a password, at least", "422");
 /** More are no safer, and have to be hashed. */
-const PASSWORD_MOST = 200;
+const PASSWORD_MOST = limit(200, "characters of a password, at most", "422");
 /** Computed at the same time by a process, so that log-ins take neither all cores nor much memory. */
-const HASHES_AT_ONCE = 2;
+const HASHES_AT_ONCE = limit(2, "passwords computed by a process at the same time", "they wait");
 /** Waiting for their turn, at most some seconds. */
-const HASHES_WAITING = 100;
+const HASHES_WAITING = limit(
+  100,
+  "passwords that wait for their turn to be computed",
+  "503 with `Retry-After`",
+);
 
 /** A new password; one that is shown to log in may be any text. */
 export const NewPassword = Type.String({

@@ -6,17 +6,36 @@
  */
 import { type Redis, run, script } from "#core/platform/redis/client.ts";
 import { wrongSecretKeys } from "#core/platform/redis/keys.ts";
+import { limit, rate } from "#core/platform/schema/limit.ts";
 import source from "./check-secret.lua" with { type: "text" };
 
 const checkSecretScript = script(source);
 
 /** Wrong secrets from one network: a burst for some retries of a whole office, then one in three seconds. */
-export const WRONG_SECRETS = { perSecond: 1 / 3, burst: 20 } as const;
+export const WRONG_SECRETS = rate(
+  20,
+  1 / 3,
+  "wrong API keys, OAuth client secrets, operators' tokens, tokens of `/metrics` from one address or IPv6 network, each separately",
+  "429 with `Retry-After`, unless the secret is correct and was accepted from there recently",
+);
 /** Wrong passwords and codes of one account, from everywhere: a code of six digits must not be guessed. */
-export const WRONG_PASSWORDS = { perSecond: 1 / 60, burst: 10 } as const;
+export const WRONG_PASSWORDS = rate(
+  10,
+  1 / 60,
+  "wrong passwords and codes of one account, from everywhere",
+  "429; each network that the account was used from before has as many of its own",
+);
 /** Clients remembered per network; the oldest are forgotten. */
-const HOLDERS_KEPT = 100;
-const KEPT_MS = 7 * 86_400_000;
+const HOLDERS_KEPT = limit(
+  100,
+  "clients remembered as accepted from one address",
+  "the oldest are forgotten",
+);
+const KEPT_MS = limit(
+  7 * 86_400_000,
+  "for how long a client is remembered as accepted from an address",
+  "forgotten",
+);
 const NOTED_AGAIN_MS = 3_600_000;
 
 export type Door = "api-key" | "oauth-client" | "operator" | "metrics" | "account";

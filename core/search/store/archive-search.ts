@@ -23,6 +23,7 @@ import { firstWhere } from "#core/platform/process/first-where.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import type { IndexOrder } from "#core/platform/redis/keys.ts";
 import { Unavailable } from "#core/platform/redis/store-unavailable.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { DAY_SHIFT } from "#core/shipments/store/columns.ts";
 import { STATUSES } from "#core/statuses/rules/status.ts";
 import { compareHits, type Hit, type HitPage } from "./index-ranges.ts";
@@ -63,7 +64,11 @@ export interface SearchableArchive extends Archive {
 }
 
 /** Readings of Redis until no shipment moves meanwhile. */
-const STEADY_READINGS = 50;
+const STEADY_READINGS = limit(
+  50,
+  "attempts to read Redis while shipments move to the archive and back",
+  "503",
+);
 /** Of a process that does without. */
 export const NO_ARCHIVE: SearchableArchive = {
   read: async () => [],

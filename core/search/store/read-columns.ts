@@ -4,6 +4,7 @@
  */
 import { binary, type Redis, run, script } from "#core/platform/redis/client.ts";
 import { companyKeys, companyPartition } from "#core/platform/redis/keys.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import {
   type Block,
   BYTES_PER_ROW,
@@ -22,7 +23,11 @@ const readBlocksScript = script(readBlocksSource);
 const readColumnsScript = script(readColumnsSource);
 
 /** What a process keeps, over all clients: 16 million shipments. The channels used longest ago go. */
-const KEPT_BYTES = 272 * 1024 * 1024;
+const KEPT_BYTES = limit(
+  272 * 1024 * 1024,
+  "rows of search that a process keeps",
+  "the channels used longest ago are read again",
+);
 /** Blocks fetched in one call: holds Redis for less than 1 ms. */
 const BLOCKS_TOGETHER = 8;
 /** Entries of the row logs in one call: holds Redis for some 1 ms. */

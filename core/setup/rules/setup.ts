@@ -13,6 +13,7 @@ import { referenceText } from "#core/events/rules/reference.ts";
 import { naturalKey, OrderInput, withoutNullMembers } from "#core/merchants/rules/order.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { type Fault, listFaults } from "#core/platform/schema/fault.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { nameText } from "#core/platform/schema/name-text.ts";
 import {
   countryCode,
@@ -27,7 +28,11 @@ import { StatusSchema } from "#core/statuses/rules/status.ts";
 import { faultOfWebhookUrl, WEBHOOK_V1_PROTOCOLS } from "#core/webhooks/rules/webhook-url.ts";
 
 /** Document 3, "Limits"; disabled ones count. */
-export const ENDPOINTS_PER_CHANNEL = 5;
+export const ENDPOINTS_PER_CHANNEL = limit(
+  5,
+  "endpoints of a channel, disabled ones included",
+  "an error of the setup file; 409 in the panel",
+);
 
 const strict = { additionalProperties: false } as const;
 const optional = <T extends TSchema>(schema: T) => Type.Optional(schema);
@@ -45,9 +50,17 @@ const secret = Type.String({
 const token = Type.String({ minLength: 1, maxLength: 255 });
 
 /** Codes of one courier. */
-export const CATALOGUE_LIMIT = 5_000;
+export const CATALOGUE_LIMIT = limit(
+  5_000,
+  "codes of a courier's catalogue",
+  "an error of the setup file; 409 in the panel",
+);
 /** Rules one catalogue entry may hold. */
-export const RULES_PER_CODE = 50;
+export const RULES_PER_CODE = limit(
+  50,
+  "rules of a code",
+  "an error of the setup file; 422 in the panel",
+);
 /** Document 2, "Status mapping": a code has at most 64 characters. */
 export const STATUS_CODE_LENGTH = 64;
 
@@ -193,9 +206,17 @@ export function settingsWithoutEffect(file: SetupFile): readonly string[] {
 }
 
 /** Boxes of a company; templates of a channel, and couriers of one. */
-export const BOXES_PER_COMPANY = 10_000;
-export const TEMPLATES_PER_CHANNEL = 1_000;
-export const COURIERS_PER_CHANNEL = 1_000;
+export const BOXES_PER_COMPANY = limit(
+  10_000,
+  "boxes of a company",
+  "409 in the panel; an error of the setup file",
+);
+export const TEMPLATES_PER_CHANNEL = limit(
+  1_000,
+  "mail templates of a channel",
+  "409 in the panel; an error of the setup file",
+);
+export const COURIERS_PER_CHANNEL = limit(1_000, "couriers of a channel", "409 in the panel");
 /** Merchant's names of a courier, and its accounts there. */
 const NAMES_PER_COURIER = 100;
 
@@ -356,7 +377,7 @@ export type SetupStatusDetail = Static<typeof SetupStatusDetail>;
 export type SetupApiKey = NonNullable<SetupChannel["apiKeys"]>[number];
 
 /** Faults listed for one setup file. */
-const SETUP_FAULTS_LISTED = 200;
+const SETUP_FAULTS_LISTED = limit(200, "errors listed of a setup file", "the rest is not listed");
 
 export const setupSchema = compileSchema(SetupFile);
 

@@ -9,6 +9,7 @@ import { newShadow, testCodeOf } from "#core/configuration/store/test-channels.t
 import { putOrders } from "#core/merchants/store/orders.ts";
 import { putSandbox } from "#core/merchants/store/sandbox.ts";
 import { DELETED_SETTINGS_KEY } from "#core/platform/redis/keys.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { hashToken, newToken } from "#core/platform/secrets/secrets.ts";
 import {
   mergeChannelCouriers,
@@ -27,8 +28,16 @@ import type { SetupWriter } from "./setup-writer.ts";
 import { writeWebhook } from "./write-webhook.ts";
 
 /** Requests of a channel at once, and again in a minute, unless it is given others. */
-const DEFAULT_BUCKET_SIZE = 300;
-const DEFAULT_REFILL_RATE = 150;
+const DEFAULT_BUCKET_SIZE = limit(
+  300,
+  "requests of a channel at once, unless it is given others",
+  "429",
+);
+const DEFAULT_REFILL_RATE = limit(
+  150,
+  "requests of a channel each minute, unless it is given others",
+  "429",
+);
 
 export async function writeCompany(writer: SetupWriter, company: SetupCompany): Promise<void> {
   const { redis, stored, save } = writer;

@@ -11,12 +11,21 @@ import {
   orderOf,
 } from "#core/events/rules/fact.ts";
 import { matchingNumber } from "#core/events/rules/reference.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { type Status, type StatusPair, samePair } from "#core/statuses/rules/status.ts";
 
 /** Further tracking numbers of a shipment that events have announced; later ones find it and are not listed. */
-const ALIASES_LIMIT = 100;
+const ALIASES_LIMIT = limit(
+  100,
+  "further tracking numbers of a shipment",
+  "later numbers find it and are not listed",
+);
 /** Parcels of a shipment whose own status is kept; the facts of further ones count for the shipment alone. */
-const PARCELS_LIMIT = 1_000;
+const PARCELS_LIMIT = limit(
+  1_000,
+  "parcels of a shipment with a status of their own",
+  "later parcels count for the shipment alone",
+);
 
 /** A value together with the fact that said it, so that a later fact replaces it and an earlier one does not. */
 interface Said<T> {

@@ -4,22 +4,39 @@
  * remembered, so that an entry which is delivered again is known.
  */
 import type { Fact } from "#core/events/rules/fact.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { foldAll, initialState, type ShipmentState } from "./fold.ts";
 
 /**
  * Facts of a history. A parcel has some ten, one that goes round the world fifty. Measured: a commit of a shipment that is
  * nearly full costs three times one of eight facts (0.35 ms of CPU beside 0.1), and its history is read in some 4 ms.
  */
-export const HISTORY_LIMIT = 1_000;
+export const HISTORY_LIMIT = limit(
+  1_000,
+  "facts in a shipment's history",
+  "the oldest and latest stay, the rest goes into a base (`history-limit.ts`); state, webhooks, ledger and analytics count every fact",
+);
 /** How the journey began stays in sight. */
-const FIRST_KEPT = 100;
+const FIRST_KEPT = limit(
+  100,
+  "first facts that stay when a history is full",
+  "the rest goes into the base",
+);
 /** The latest that stay beside them: many leave at once, since that rewrites the whole history. */
-const LATEST_KEPT = 650;
+const LATEST_KEPT = limit(
+  650,
+  "latest facts that stay when a history is full",
+  "the rest goes into the base",
+);
 /**
  * Keys of facts that have left, the latest ones: no entry is delivered again after so many others of its shipment. Read with
  * every commit of such a shipment, which costs 1 ms then.
  */
-const DROPPED_KEYS_LIMIT = 5_000;
+const DROPPED_KEYS_LIMIT = limit(
+  5_000,
+  "keys of facts that left a history",
+  "an entry redelivered after so many others of its shipment would count twice; a replay of one past the memory of ids leaves a difference in the ledger",
+);
 
 /**
  * A summary of the facts that have left a history; `keys` are their keys, in the order in which they left. The pairs that

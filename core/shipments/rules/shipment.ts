@@ -8,6 +8,7 @@ import {
   trackingNumberText,
 } from "#core/events/rules/reference.ts";
 import { centimetres, kilograms } from "#core/merchants/rules/measure.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import {
   countryCode,
   emailAddress,
@@ -17,7 +18,7 @@ import { addYears, instantOf, romeDate } from "#core/platform/time/rome-time.ts"
 
 /** Document 1, "Limits". */
 export const SHIPMENTS_PER_CREATE = 100;
-export const SHIPMENTS_PER_IMPORT = 5_000;
+export const SHIPMENTS_PER_IMPORT = limit(5_000, "items of an import", "422");
 export const PARCELS_PER_SHIPMENT = 100;
 export const ORDER_ITEMS_PER_SHIPMENT = 500;
 /** Bounds of fields that document 1 leaves open. */

@@ -19,6 +19,7 @@ import { type ListItem, packList } from "#core/platform/redis/packed-list.ts";
 import { scriptOfParts } from "#core/platform/redis/script-parts.ts";
 import { Unavailable } from "#core/platform/redis/store-unavailable.ts";
 import { announce } from "#core/platform/redis/wake.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { initialState } from "#core/shipments/rules/fold.ts";
 import { type ShipmentMeta, type ShipmentRecord, shipDay } from "#core/shipments/rules/shipment.ts";
 import exactPart from "#core/shipments/store/parts/exact-values.lua" with { type: "text" };
@@ -34,7 +35,7 @@ const createScript = scriptOfParts(createSource, {
 });
 
 /** Keeps a call below about 5 ms of Redis time. The new rows span at most two blocks. */
-const CREATED_PER_CALL = 100;
+const CREATED_PER_CALL = limit(100, "shipments of a creation call", "the next call");
 /** Attempts before giving up because others are faster. */
 const ROUNDS = 20;
 /** Numbers skipped from the third call on, more each time, so that a slow process gets ahead of the others. */

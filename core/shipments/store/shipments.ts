@@ -16,6 +16,7 @@ import { type ListItem, packList } from "#core/platform/redis/packed-list.ts";
 import { readFields } from "#core/platform/redis/read-fields.ts";
 import { scriptOfParts } from "#core/platform/redis/script-parts.ts";
 import { announce } from "#core/platform/redis/wake.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { repeatedHour } from "#core/platform/time/rome-time.ts";
 import type { ShipmentState } from "#core/shipments/rules/fold.ts";
 import type { Base } from "#core/shipments/rules/history-limit.ts";
@@ -48,18 +49,30 @@ const readHashesScript = script(readHashesSource);
 const takeNumbersScript = script(takeNumbersSource);
 
 /** Shipments one script call reads or writes: keeps a call under some 5 ms of Redis. */
-export const SHIPMENTS_PER_CALL = 100;
+export const SHIPMENTS_PER_CALL = limit(100, "shipments of a commit", "the next call");
 /** Changes one commit call writes, and its entry of the change log holds; those of one shipment stay together. */
-const CHANGES_PER_CALL = SHIPMENTS_PER_CALL;
+const CHANGES_PER_CALL = limit(
+  SHIPMENTS_PER_CALL,
+  "changes in an entry of the change log",
+  "the next entry; those of one shipment stay together",
+);
 /**
  * Shipments of a company that may share one second of statusUpdatedAt: one less than the largest page, so that the
  * reconciliation procedure of document 1 always finds a later second on a full page.
  */
 const SHARED_SECOND_LIMIT = 99;
 /** Announced numbers that one call takes: less than 1 ms of Redis. */
-const NUMBERS_PER_CALL = 500;
+const NUMBERS_PER_CALL = limit(
+  500,
+  "announced tracking numbers that one call takes",
+  "the next call",
+);
 /** Unmapped codes listed per partition; events with further ones are still flagged in their shipments. */
-const UNMAPPED_CODES_LIMIT = 5_000;
+const UNMAPPED_CODES_LIMIT = limit(
+  5_000,
+  "unmapped codes listed per partition",
+  "events are counted, not listed by code",
+);
 
 /**
  * Makes shipments findable by further tracking numbers of theirs in the search, and nobody else's to create. A number

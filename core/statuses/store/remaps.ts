@@ -17,15 +17,23 @@ import { expectSetupLock } from "#core/configuration/store/setup-lock.ts";
 import { type Redis, run, script } from "#core/platform/redis/client.ts";
 import { companyKeys, PARTITIONS, REMAP_KEYS } from "#core/platform/redis/keys.ts";
 import { type Lock, LockLost, takeLock } from "#core/platform/redis/lock.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { type CatalogueEntry, pairsOf, sameMapping } from "#core/statuses/rules/map-status.ts";
 import saveSource from "./save-remap.lua" with { type: "text" };
 
 const saveScript = script(saveSource);
 
 /** Remaps kept of one courier, the newest; an older one is forgotten, also where it is not done. */
-const REMAPS_KEPT = 1_000;
+const REMAPS_KEPT = limit(1_000, "remaps listed per courier", "the oldest are dropped");
 /** If the process that runs a remap dies, another takes over after this long; waiting processes poll. */
-const LEASE = { leaseMs: 10_000, waitLimitMs: 0 };
+const LEASE = {
+  leaseMs: limit(
+    10_000,
+    "lease of the remaps",
+    "renewed after a third; others wait for as long if the holder is killed",
+  ),
+  waitLimitMs: 0,
+};
 
 export interface RemapEntry {
   readonly code: string;

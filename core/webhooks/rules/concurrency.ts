@@ -1,3 +1,5 @@
+import { limit } from "#core/platform/schema/limit.ts";
+
 /**
  * How many requests an endpoint has under way at once: its concurrency adapts, and all processes share it (`finish.lua` keeps it,
  * `lease.lua` obeys it). Additive increase, multiplicative decrease, as TCP does it.
@@ -16,19 +18,47 @@
  * It never falls below 4, or below the endpoint's own limit where that is less. A failing endpoint, which has not succeeded since
  * its first failure, is bounded more tightly still (`deliver-limits.ts`).
  */
-export const START_CONCURRENCY = 4;
-export const DEFAULT_MAX_CONCURRENCY = 256;
+export const START_CONCURRENCY = limit(
+  4,
+  "deliveries of an endpoint in flight at first",
+  "the rest waits; it adapts",
+);
+export const DEFAULT_MAX_CONCURRENCY = limit(
+  256,
+  "deliveries of an endpoint in flight, unless `maxConcurrency` says otherwise",
+  "the rest waits",
+);
 /** What `maxConcurrency` and `maxPerSecond` of an endpoint may be. */
-export const MAX_CONCURRENCY_LIMIT = 1_024;
-export const MAX_PER_SECOND_LIMIT = 10_000;
+export const MAX_CONCURRENCY_LIMIT = limit(
+  1_024,
+  "what `maxConcurrency` of an endpoint may say",
+  "the setup file and the panel refuse more",
+);
+export const MAX_PER_SECOND_LIMIT = limit(
+  10_000,
+  "requests to an endpoint begun in a second, as `maxPerSecond` may say",
+  "the setup file and the panel refuse more",
+);
 /** After so long without use the receiver may be another one: the concurrency begins again. */
-export const CONCURRENCY_LIFE_MS = 600_000;
+export const CONCURRENCY_LIFE_MS = limit(
+  600_000,
+  "life of a concurrency that is not in use",
+  "begins again",
+);
 /** An endpoint that has failed for so long without a success was away. */
-export const AWAY_MS = 60_000;
+export const AWAY_MS = limit(
+  60_000,
+  "time without a success after which an endpoint counts as having been away",
+  "its concurrency begins again with the next success",
+);
 const OVERLOAD_FACTOR = 0.5;
 const SLOWER_FACTOR = 0.8;
 /** A wrong header must not silence an endpoint for half a day: it is asked again after an hour. */
-export const PAUSE_LIMIT_MS = 3_600_000;
+export const PAUSE_LIMIT_MS = limit(
+  3_600_000,
+  "longest pause that a rate-limited answer may ask for",
+  "the endpoint is asked again",
+);
 
 /** What an attempt tells about the load of its receiver; null = nothing. */
 export type LoadSign = "good" | "slower" | "overloaded" | null;

@@ -1,3 +1,5 @@
+import { limit } from "#core/platform/schema/limit.ts";
+
 /**
  * Retry schedule of webhook deliveries (document 3, "Limits").
  *
@@ -18,7 +20,11 @@ const WAITS_MS = [1, 5, 15, 60, 180, 360, 720].map((minutes) => minutes * MINUTE
 /** Plus or minus 20 percent on each delay. */
 const JITTER = 0.2;
 /** `Retry-After` can lengthen the wait up to 12 hours. */
-const RETRY_AFTER_LIMIT_MS = 12 * 60 * MINUTE_MS;
+const RETRY_AFTER_LIMIT_MS = limit(
+  12 * 60 * MINUTE_MS,
+  "wait that a receiver's `Retry-After` may ask for",
+  "the limit counts",
+);
 
 /**
  * Milliseconds to wait after attempt `attempt` (from 1), or null when it was the last one.

@@ -7,10 +7,18 @@
 import type { Redis } from "#core/platform/redis/client.ts";
 import { PARTITIONS, webhookKeys } from "#core/platform/redis/keys.ts";
 import { type Lock, takeLock } from "#core/platform/redis/lock.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import type { AlertKind } from "#core/webhooks/rules/alert-mail.ts";
 
 /** If the process that claimed an alert is killed, another one mails it after this long. */
-const CLAIM = { leaseMs: 60_000, waitLimitMs: 0 };
+const CLAIM = {
+  leaseMs: limit(
+    60_000,
+    "lease of an alert mail",
+    "renewed after a third; others wait for as long if the holder is killed",
+  ),
+  waitLimitMs: 0,
+};
 
 export interface Alert {
   readonly partition: number;

@@ -8,11 +8,16 @@ import type { LogItem } from "#core/platform/log/consumer.ts";
 import raiseSource from "#core/platform/log/raise-field.lua" with { type: "text" };
 import { type Redis, run, script } from "#core/platform/redis/client.ts";
 import { attemptCountsKey, PARTITIONS, webhookKeys } from "#core/platform/redis/keys.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 
 const raiseScript = script(raiseSource);
 
 /** Attempts that wait in a partition: some 12 MB. */
-export const ATTEMPTS_WAITING = 62_500;
+export const ATTEMPTS_WAITING = limit(
+  62_500,
+  "webhook attempts waiting for ClickHouse, per company partition",
+  "counted, not logged; deliveries go on",
+);
 
 /** A line of an entry. Its texts are ids and words of ours, none of which JSON would write in another way. */
 export function encodeAttempt(row: AttemptRow): string {

@@ -8,14 +8,30 @@ import type { NewAccount } from "#core/accounts/store/accounts.ts";
 import { normalEmail } from "#core/accounts/store/accounts.ts";
 import { takeCourierRate } from "#core/events/store/courier-rate.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
+import { rate } from "#core/platform/schema/limit.ts";
 import type { Caller, PanelDeps } from "#panel/server/caller.ts";
 
 /** Of a tenant to one address. */
-export const ADDRESS_RATE = { perSecond: 1 / 1_200, burst: 3 } as const;
+export const ADDRESS_RATE = rate(
+  3,
+  1 / 1_200,
+  "invitations by a tenant to one address",
+  "429 with `Retry-After`",
+);
 /** By one account, or with `PANEL_TOKEN`. */
-export const INVITER_RATE = { perSecond: 1 / 30, burst: 50 } as const;
+export const INVITER_RATE = rate(
+  50,
+  1 / 30,
+  "invitations by one account",
+  "429 with `Retry-After`",
+);
 /** By all accounts of a company or a courier. Operators have no such limit. */
-export const TENANT_RATE = { perSecond: 1 / 20, burst: 100 } as const;
+export const TENANT_RATE = rate(
+  100,
+  1 / 20,
+  "invitations by all accounts of a company or a courier",
+  "429 with `Retry-After`",
+);
 
 /** @throws {Problem} 429 */
 export async function takeInvitation(

@@ -17,6 +17,7 @@ import { publicRoutes } from "#core/platform/http/access.ts";
 import { described } from "#core/platform/openapi/operation.ts";
 import type { Mailer } from "#core/platform/process/mail.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
+import { rate } from "#core/platform/schema/limit.ts";
 import { emailAddress } from "#core/platform/schema/text-forms.ts";
 import { hashPassword, NewPassword } from "#core/platform/secrets/passwords.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
@@ -29,7 +30,12 @@ import { admitLogin, countedNetwork, logInAccount, requireCode } from "./log-in.
 import { LOGIN_LIMIT_BYTES, noContent } from "./session.ts";
 
 /** Mails for one account, whoever asks for them. */
-const RESET_RATE = { perSecond: 1 / 1_200, burst: 3 };
+const RESET_RATE = rate(
+  3,
+  1 / 1_200,
+  "mails for another password of one account",
+  "answered alike, and not sent",
+);
 
 export const InvitationView = Type.Object({
   email: Type.Union([Type.String(), Type.Null()], {

@@ -6,6 +6,7 @@ import type { AccountEntity } from "#core/configuration/rules/entities.ts";
 import { takeCourierRate } from "#core/events/store/courier-rate.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
 import { isShardUnavailable } from "#core/platform/redis/unavailable-shard.ts";
+import { rate } from "#core/platform/schema/limit.ts";
 import { verifyPassword } from "#core/platform/secrets/passwords.ts";
 import { refuseGuess } from "#core/platform/secrets/wrong-secrets.ts";
 import {
@@ -19,7 +20,12 @@ import {
 import { cookieOf, originOf } from "./cookies.ts";
 
 /** Tries to log in from one address. */
-export const LOGIN_RATE = { perSecond: 0.2, burst: 10 } as const;
+export const LOGIN_RATE = rate(
+  10,
+  0.2,
+  "log-ins from one address (behind `TRUSTED_PROXIES` the visitor's)",
+  "429",
+);
 
 type Server = Bun.Server<unknown> | null;
 

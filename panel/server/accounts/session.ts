@@ -12,6 +12,7 @@ import { html, htmlPage } from "#core/platform/http/html.ts";
 import { described } from "#core/platform/openapi/operation.ts";
 import { ownFile } from "#core/platform/process/own-files.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import type { PanelDeps } from "#panel/server/caller.ts";
 import { jsonBody } from "#panel/server/http/checked-body.ts";
 import { readJson } from "#panel/server/http/read-json.ts";
@@ -19,7 +20,7 @@ import { cookieOf, sessionIdOf } from "./cookies.ts";
 import { admitLogin, logInByPassword, logInByToken, refuseOtherSites } from "./log-in.ts";
 
 const STYLE = ownFile("panel/server/pages/style.css");
-export const LOGIN_LIMIT_BYTES = 4_096;
+export const LOGIN_LIMIT_BYTES = limit(4_096, "body of a log-in", "413");
 /** Where a log-in by the form leads: the application. */
 const FIRST_PAGE = "/";
 

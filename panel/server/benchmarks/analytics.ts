@@ -9,6 +9,7 @@ import { Problem } from "#core/platform/errors/problem.ts";
 import { type Content, described } from "#core/platform/openapi/operation.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { jsonValue } from "#core/platform/schema/json-value.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import type { Caller } from "#panel/server/caller.ts";
 import { jsonBody, readChecked } from "#panel/server/http/checked-body.ts";
@@ -29,7 +30,7 @@ import { laneShownTo, provincesShownTo, shownTo } from "./withheld.ts";
 const DAY_MS = 86_400_000;
 const COURIER_LENGTH = 64;
 /** Characters. */
-const STATEMENT_LENGTH = 20_000;
+const STATEMENT_LENGTH = limit(20_000, "characters of a statement of SQL access", "422");
 
 export const SqlQuestion = Type.Object({
   query: Type.String({ minLength: 1, maxLength: STATEMENT_LENGTH }),

@@ -15,15 +15,16 @@ import { turns } from "#core/platform/process/next-turn.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { type Fault, type FaultCode, listFaults } from "#core/platform/schema/fault.ts";
 import { illFormedText } from "#core/platform/schema/ill-formed-text.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { ORDERS_BODY_BYTES } from "#panel/server/http/read-json.ts";
 import { panelRoutes } from "#panel/server/panel-routes.ts";
 import { channelOf } from "#panel/server/webhooks/webhook-access.ts";
 
 /** 10,000 orders of some 3 KB. */
-const LINES_LIMIT = 10_000;
+const LINES_LIMIT = limit(10_000, "lines of an orders import", "413");
 /** An order with all its parcels and items: 1,500 of some 300 bytes. */
-const LINE_LIMIT_BYTES = 512 * 1024;
+const LINE_LIMIT_BYTES = limit(512 * 1024, "a line of an orders import", "refused on its own");
 const NEWLINE = 0x0a;
 
 const checker = compileSchema(OrderInput);

@@ -17,6 +17,7 @@ import { Problem } from "#core/platform/errors/problem.ts";
 import { described } from "#core/platform/openapi/operation.ts";
 import type { Mailer } from "#core/platform/process/mail.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
+import { limit, rate } from "#core/platform/schema/limit.ts";
 import { emailAddress } from "#core/platform/schema/text-forms.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { SetupTemplate, TEMPLATES_PER_CHANNEL } from "#core/setup/rules/setup.ts";
@@ -30,9 +31,9 @@ import {
 import { TemplateView, templateView } from "./companies.ts";
 
 /** A body of 100,000 characters, each of them an escape of two parts. */
-export const TEMPLATE_BODY_BYTES = 2 * 1024 * 1024;
+export const TEMPLATE_BODY_BYTES = limit(2 * 1024 * 1024, "body of a mail template's call", "413");
 /** Test mails of a channel: a template is tried some times in a row, and nobody is flooded. */
-export const TEST_MAIL_RATE = { perSecond: 1 / 60, burst: 10 };
+export const TEST_MAIL_RATE = rate(10, 1 / 60, "test mails of a channel", "429 with `Retry-After`");
 
 const strict = { additionalProperties: false } as const;
 const { event, language, subject, body } = SetupTemplate.properties;

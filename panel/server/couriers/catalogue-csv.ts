@@ -6,6 +6,7 @@
 import { turns } from "#core/platform/process/next-turn.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { type Fault, listFaults } from "#core/platform/schema/fault.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import {
   CATALOGUE_LIMIT,
   RULES_PER_CODE,
@@ -24,7 +25,11 @@ import {
 import { type Cell, csvText, type Separator } from "#panel/server/http/csv-text.ts";
 
 /** The head is one of them. */
-export const CATALOGUE_FILE_LINES = 10_001;
+export const CATALOGUE_FILE_LINES = limit(
+  10_001,
+  "lines of a catalogue's CSV file, the header included",
+  "refused whole",
+);
 
 const COLUMNS = [
   "code",

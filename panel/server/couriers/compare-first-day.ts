@@ -15,6 +15,7 @@ import { factKeyOf } from "#core/events/store/seen.ts";
 import { chunks } from "#core/platform/process/chunks.ts";
 import { turns } from "#core/platform/process/next-turn.ts";
 import { trackingReference } from "#core/platform/redis/keys.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { NO_ARCHIVE } from "#core/search/store/archive-search.ts";
 import { readHistories } from "#core/shipments/store/shipments.ts";
 import type { PanelDeps } from "#panel/server/caller.ts";
@@ -24,7 +25,11 @@ const NUMBERS_AT_ONCE = 100;
 /** Whose histories are read in one go: each may be of 1,000 events. */
 const SHIPMENTS_AT_ONCE = 10;
 /** Of a file; all are counted. */
-export const FURTHER_LISTED = 1_000;
+export const FURTHER_LISTED = limit(
+  1_000,
+  "further events that a first-day comparison lists",
+  "all are counted",
+);
 
 export type FirstDayLine =
   | ComparedLine

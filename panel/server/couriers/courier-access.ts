@@ -5,12 +5,17 @@ import { secretsInForce, tokensInForce } from "#core/configuration/store/courier
 import { bumpVersion, saveEntity } from "#core/configuration/store/entities.ts";
 import { underSetupLock } from "#core/configuration/store/setup-lock.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { hashToken, newToken, type Vault } from "#core/platform/secrets/secrets.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { readCourier } from "./courier-of.ts";
 
 /** Of each kind and courier, issued by the panel and not revoked: more than any rotation needs. */
-const ISSUED_LIMIT = 10;
+const ISSUED_LIMIT = limit(
+  10,
+  "tokens and signing secrets issued by the panel, of each kind and courier",
+  "409",
+);
 
 export type AccessKind = "tokens" | "signing-secrets";
 

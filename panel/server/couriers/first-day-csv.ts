@@ -1,6 +1,7 @@
 /** The file of a first-day comparison: what another tracking says of parcels, one event a line. */
 import type { TrackedLine } from "#core/events/rules/compare-tracking.ts";
 import { turns } from "#core/platform/process/next-turn.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { instantOf, isOffsetDateTime, parseRomeDateTime } from "#core/platform/time/rome-time.ts";
 import {
   CSV_FAULTS_LISTED,
@@ -12,9 +13,17 @@ import {
 } from "#panel/server/http/csv-file.ts";
 
 /** The head is one of them. */
-export const COMPARISON_FILE_LINES = 5_001;
+export const COMPARISON_FILE_LINES = limit(
+  5_001,
+  "lines of a first-day comparison, the header included",
+  "refused whole",
+);
 /** Document 2, `trackingNumber` and `status.code`. */
-const TEXT_LENGTH = 64;
+const TEXT_LENGTH = limit(
+  64,
+  "characters of a number or code in a first-day comparison",
+  "an error of its line",
+);
 
 const COLUMNS = ["trackingNumber", "code", "occurredAt"] as const;
 type Column = (typeof COLUMNS)[number];

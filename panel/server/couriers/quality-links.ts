@@ -14,6 +14,7 @@ import { Problem } from "#core/platform/errors/problem.ts";
 import { publicRoutes } from "#core/platform/http/access.ts";
 import { described } from "#core/platform/openapi/operation.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
+import { limit, rate } from "#core/platform/schema/limit.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { QualityView, SilenceView } from "#panel/server/benchmarks/analytics-view.ts";
 import { networkOf } from "#panel/server/caller.ts";
@@ -25,9 +26,9 @@ import { courierOf } from "./courier-of.ts";
 
 const DAY_MS = 86_400_000;
 const LINK_DAYS = 30;
-const LINK_DAYS_MOST = 366;
+const LINK_DAYS_MOST = limit(366, "life of a link to a quality report, in days", "422");
 /** Reports behind links that one network may read. */
-const REPORT_RATE = { perSecond: 1, burst: 30 };
+const REPORT_RATE = rate(30, 1, "reports behind links for one network", "429 with `Retry-After`");
 
 const instant = Type.String({ description: "ISO 8601" });
 

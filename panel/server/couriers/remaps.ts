@@ -2,6 +2,7 @@
 
 import { type Static, Type } from "@sinclair/typebox";
 import { described } from "#core/platform/openapi/operation.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { nullableText } from "#core/platform/schema/nullable.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { SetupCatalogueEntry } from "#core/setup/rules/setup.ts";
@@ -19,7 +20,11 @@ import { courierOf } from "./courier-of.ts";
 import { revertRemap } from "./map-code.ts";
 
 /** Of a remap in a list: an upload may change thousands. */
-const ENTRIES_SHOWN = 20;
+const ENTRIES_SHOWN = limit(
+  20,
+  "codes of a remap that a list of remaps names",
+  "how many there are; the remap itself has all",
+);
 
 const instant = Type.String({ description: "ISO 8601" });
 const entryOrNone = Type.Union([Type.Unsafe<CatalogueEntry>(SetupCatalogueEntry), Type.Null()]);

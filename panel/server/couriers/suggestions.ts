@@ -3,6 +3,7 @@
 import type { Configuration } from "#core/configuration/store/configuration.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import { unmappedName } from "#core/platform/redis/keys.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { isTestCourier } from "#core/shipments/rules/test-parcel.ts";
 import { STATUSES } from "#core/statuses/rules/status.ts";
 import { STATUS_TEXTS } from "#core/statuses/rules/status-texts.ts";
@@ -15,10 +16,14 @@ import { readPassages } from "#core/statuses/store/passages.ts";
 import type { UnmappedCode } from "#core/statuses/store/unmapped.ts";
 
 /** With the most parcels; the others have no suggestion until these are mapped. */
-const SUGGESTED_CODES = 50;
+const SUGGESTED_CODES = limit(
+  50,
+  "unmapped codes with a suggestion",
+  "the next codes have none until these are mapped",
+);
 /** Of a code. */
-const PARCELS_LOOKED_AT = 25;
-const SUGGESTIONS_KEPT_MS = 60_000;
+const PARCELS_LOOKED_AT = limit(25, "parcels looked at for a suggestion", "the oldest parcels");
+const SUGGESTIONS_KEPT_MS = limit(60_000, "age of a suggestion", "computed again");
 /** Before that a code that is new waits. */
 const SUGGESTIONS_LEAST_MS = 2_000;
 

@@ -6,14 +6,25 @@
 import { takeCourierRate } from "#core/events/store/courier-rate.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
 import { isStoreUnavailable } from "#core/platform/redis/store-unavailable.ts";
+import { rate } from "#core/platform/schema/limit.ts";
 import { type Caller, type PanelDeps, READING } from "#panel/server/caller.ts";
 
 /** An account of a company or a courier: more than a person, and a page that loads, ever asks for. */
-export const MEMBER_CALLS = { perSecond: 100, burst: 500 } as const;
-export const MEMBER_CHANGES = { perSecond: 20, burst: 200 } as const;
+export const MEMBER_CALLS = rate(
+  500,
+  100,
+  "requests to the panel of an account of a company or courier",
+  "429",
+);
+export const MEMBER_CHANGES = rate(
+  200,
+  20,
+  "changes in the panel of an account of a company or courier",
+  "429",
+);
 /** An operator, whose scripts may go through everything that the installation has. */
-export const OPERATOR_CALLS = { perSecond: 2_000, burst: 10_000 } as const;
-export const OPERATOR_CHANGES = { perSecond: 500, burst: 5_000 } as const;
+export const OPERATOR_CALLS = rate(10_000, 2_000, "requests to the panel of an operator", "429");
+export const OPERATOR_CHANGES = rate(5_000, 500, "changes in the panel of an operator", "429");
 
 /**
  * While the store is unavailable nobody is counted: operators have to see what is missing.

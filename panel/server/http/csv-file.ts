@@ -6,14 +6,23 @@ import { Problem } from "#core/platform/errors/problem.ts";
 import { readBody } from "#core/platform/http/body/read-body.ts";
 import { nextTurn, turns } from "#core/platform/process/next-turn.ts";
 import { type FaultCode, FaultItem } from "#core/platform/schema/fault.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { unguarded } from "./csv-text.ts";
 
 /** Of a catalogue enough for every code with a description of 300 characters. */
-export const CSV_FILE_BYTES = 2 * 1024 * 1024;
+export const CSV_FILE_BYTES = limit(
+  2 * 1024 * 1024,
+  "CSV file that is uploaded to the panel",
+  "413",
+);
 /** Of one file. */
-export const CSV_FAULTS_LISTED = 100;
+export const CSV_FAULTS_LISTED = limit(
+  100,
+  "errors listed at once of an uploaded CSV file",
+  "the first ones",
+);
 /** Up to the last one with text in it: no export of a tracking has as many. */
-export const CSV_COLUMNS = 200;
+export const CSV_COLUMNS = limit(200, "columns of an uploaded CSV file", "refused whole");
 /** Parsed in one go: one-character cells take 1.4 us a byte. */
 const SLICE_BYTES = 4_096;
 

@@ -2,13 +2,22 @@
 
 import { Problem } from "#core/platform/errors/problem.ts";
 import type { Log } from "#core/platform/process/log.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 
 const EVERY_MS = 2_000;
 /** A stream ends after this time, and the browser opens another one, whose caller is checked again. */
-const STREAM_MS = 300_000;
-const VIEWERS_LIMIT = 500;
+const STREAM_MS = limit(
+  300_000,
+  "life of a stream of the live overview",
+  "the browser opens another one",
+);
+const VIEWERS_LIMIT = limit(500, "viewers of the live overview", "503 with `Retry-After`");
 /** Readings that wait for a viewer who does not take them; the stream then ends. */
-const READINGS_WAITING = 5;
+const READINGS_WAITING = limit(
+  5,
+  "readings that wait for a viewer of the live overview",
+  "the stream ends",
+);
 
 interface Viewer {
   readonly controller: ReadableStreamDefaultController<Uint8Array>;

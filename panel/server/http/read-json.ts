@@ -3,11 +3,12 @@
 import { Problem } from "#core/platform/errors/problem.ts";
 import { readJsonValue } from "#core/platform/http/body/read-json.ts";
 import type { Fault } from "#core/platform/schema/fault.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 
 /** The largest is a statement of 20,000 characters, each of them an escape, or a mapping with its 50 rules. */
-export const PANEL_BODY_BYTES = 256 * 1024;
+export const PANEL_BODY_BYTES = limit(256 * 1024, "body of a panel request", "413");
 /** An import of orders: no call of the panel takes more. */
-export const ORDERS_BODY_BYTES = 32 * 1024 * 1024;
+export const ORDERS_BODY_BYTES = limit(32 * 1024 * 1024, "body of an orders import", "413");
 
 /** The body of a call that may be made without one: it then has no members. */
 export async function readOptionalJson(request: Request): Promise<unknown> {

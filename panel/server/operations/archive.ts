@@ -16,6 +16,7 @@ import {
 import { readRemovals } from "#core/archive/store/retirement.ts";
 import type { Configuration } from "#core/configuration/store/configuration.ts";
 import { described } from "#core/platform/openapi/operation.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { NO_ARCHIVE } from "#core/search/store/archive-search.ts";
 import type { PanelDeps } from "#panel/server/caller.ts";
@@ -23,7 +24,7 @@ import { noteChange, noteNoChange, panelRoutes } from "#panel/server/panel-route
 import { channelOf } from "#panel/server/webhooks/webhook-access.ts";
 
 /** Removals that are listed, over all companies. */
-export const REMOVALS_LISTED = 100;
+export const REMOVALS_LISTED = limit(100, "removals that the panel lists", "the latest are listed");
 
 const Held = Type.Object({
   companyCode: Type.String(),

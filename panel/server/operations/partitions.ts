@@ -7,6 +7,7 @@ import {
   readPartitionLoads,
 } from "#core/placement/store/partition-load.ts";
 import { described } from "#core/platform/openapi/operation.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { panelRoutes } from "#panel/server/panel-routes.ts";
 import { keepSamples } from "./samples.ts";
@@ -27,7 +28,11 @@ const Partitions = Type.Array(
 /** Processes add up their calls every 10 s. */
 const SAMPLES = { everyMs: 10_000, kept: 7 } as const;
 /** How long an estimate of the bytes is shown: each reads thousands of keys. */
-export const BYTES_KEPT_MS = 60_000;
+export const BYTES_KEPT_MS = limit(
+  60_000,
+  "how long the panel shows an estimate of a master's partitions",
+  "read again",
+);
 
 interface Sample {
   readonly atMs: number;

@@ -1,4 +1,5 @@
 /** Finds the parts of documents that have every word of a question. */
+import { limit } from "#core/platform/schema/limit.ts";
 import type { Guide, outlineOf } from "./guides.ts";
 
 type Section = ReturnType<typeof outlineOf>["sections"][number];
@@ -13,9 +14,13 @@ interface Found<Page> {
 }
 
 /** Further parts are not shown. */
-export const FOUND_PARTS = 50;
+export const FOUND_PARTS = limit(50, "parts of documents that a search finds", "the best ones");
 /** Further words are not looked at. */
-export const SEARCH_WORDS = 10;
+export const SEARCH_WORDS = limit(
+  10,
+  "words that a search of the documents looks at",
+  "the first ones",
+);
 /** Characters on each side of a word. */
 const AROUND = 80;
 /** A word in the heading counts as this many in the text. */

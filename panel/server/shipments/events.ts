@@ -12,6 +12,7 @@ import {
 import { factKeyOf, seenBucket, seenLayout } from "#core/events/store/seen.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
 import { described } from "#core/platform/openapi/operation.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { nullableText as text } from "#core/platform/schema/nullable.ts";
 import { NO_ARCHIVE } from "#core/search/store/archive-search.ts";
 import type { PanelDeps } from "#panel/server/caller.ts";
@@ -22,7 +23,11 @@ import { isTheirs } from "#panel/server/owners.ts";
 import { panelRoutes } from "#panel/server/panel-routes.ts";
 
 /** Events of one answer. */
-export const EVENTS_PER_ANSWER = 100;
+export const EVENTS_PER_ANSWER = limit(
+  100,
+  "events of one answer about an event or a message",
+  "the next page",
+);
 const KEPT_MS = OUTCOMES_KEPT_DAYS * 86_400_000;
 /** Longer than any valid id of document 2, in UTF-16 units. */
 const ID_LENGTH = 256;

@@ -7,6 +7,7 @@ import { resolveReferences } from "#core/events/store/references.ts";
 import { factKeyOf } from "#core/events/store/seen.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
 import { companyPartition, trackingReference } from "#core/platform/redis/keys.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { idOf } from "#core/platform/schema/path-id.ts";
 import { NO_ARCHIVE, searchBoth } from "#core/search/store/archive-search.ts";
 import type { ShipmentQuery } from "#core/search/store/shipment-query.ts";
@@ -16,7 +17,11 @@ import { deliveryIdOf, readDeliveries } from "#core/webhooks/store/deliveries/de
 import type { PanelDeps } from "#panel/server/caller.ts";
 
 /** Shipments that one text finds; of an order with more, the first ones. */
-const FOUND_LIMIT = 200;
+const FOUND_LIMIT = limit(
+  200,
+  "shipments that the panel's search box finds",
+  "the newest of each company",
+);
 const KEPT_MS = OUTCOMES_KEPT_DAYS * 86_400_000;
 const DELIVERY_ID = /^dlv_[0-9a-f]{34}$/;
 const WEBHOOK_EVENT_ID = /^evt_[0-9a-f]{32}$/;

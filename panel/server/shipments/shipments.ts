@@ -9,6 +9,7 @@ import { erasePersonalData } from "#core/merchants/store/erase-personal-data.ts"
 import { readNotifications } from "#core/merchants/store/notifications.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
 import { described } from "#core/platform/openapi/operation.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { nullableText as text } from "#core/platform/schema/nullable.ts";
 import { idOf } from "#core/platform/schema/path-id.ts";
 import { NO_ARCHIVE } from "#core/search/store/archive-search.ts";
@@ -23,9 +24,9 @@ import { noteChange, panelRoutes } from "#panel/server/panel-routes.ts";
 import { findShipments, listShipments, MATCHES, type Match } from "./find-shipments.ts";
 
 /** Of the search box: an id of a message has at most 256. */
-const QUERY_LENGTH = 256;
+const QUERY_LENGTH = limit(256, "characters of the panel's search box", "422");
 /** Shipments that a list can be paged through; narrower questions reach the others. */
-const LIST_DEPTH = 1_000_000;
+const LIST_DEPTH = limit(1_000_000, "shipments that a list can be paged through", "ask for fewer");
 
 const summary = {
   id: Type.Integer(),

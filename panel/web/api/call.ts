@@ -1,4 +1,5 @@
 /** Calls of the panel's HTTP API with the session's cookie. */
+import { limit } from "#core/platform/schema/limit.ts";
 import type { Reply } from "./routes.ts";
 
 export interface Violation {
@@ -8,7 +9,11 @@ export interface Violation {
 }
 
 /** A file may be long under way, anything else is not. */
-const ANSWER_WAIT_MS = 60_000;
+const ANSWER_WAIT_MS = limit(
+  60_000,
+  "wait of a panel page for an answer",
+  "the page says that none came",
+);
 /** No answer came: to a question, and to something that may have been done all the same. */
 export const UNREACHABLE = "UNREACHABLE";
 const UNANSWERED = "UNANSWERED";

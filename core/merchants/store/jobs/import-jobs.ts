@@ -7,6 +7,7 @@ import { nextTurn } from "#core/platform/process/next-turn.ts";
 import { type Redis, run, script } from "#core/platform/redis/client.ts";
 import { companyKeys, companyPartition, companyTag, workKeys } from "#core/platform/redis/keys.ts";
 import { announce } from "#core/platform/redis/wake.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { type ImportCallbackView, UNSENT_CALLBACK } from "#core/shipments/rules/import-callback.ts";
 import { importSummary, successView } from "#core/shipments/rules/import-result.ts";
 import type { ItemError } from "#core/shipments/rules/new-shipment.ts";
@@ -22,19 +23,31 @@ const noteCallbackScript = script(noteCallbackSource);
 /**
  * Limits on the items that are created and recorded together: their number and their text (the last item may exceed it).
  */
-const ITEMS_PER_CHUNK = 250;
-const CHUNK_CHARACTERS = 512 * 1024;
+const ITEMS_PER_CHUNK = limit(250, "import items in a chunk", "the next chunk");
+const CHUNK_CHARACTERS = limit(
+  512 * 1024,
+  "text of the items of a chunk, in characters",
+  "the next chunk",
+);
 /** Items of a job that has not been accepted expire after an hour. */
 const UNACCEPTED_SECONDS = 3_600;
 /** By the service clock; the keys go by themselves some time after. */
 const KEPT_MS = 30 * 86_400_000;
 const KEPT_SECONDS = KEPT_MS / 1000;
 /** Unfinished jobs of one channel: each may hold as much as a body. */
-const OPEN_JOBS_PER_CHANNEL = 20;
+const OPEN_JOBS_PER_CHANNEL = limit(20, "unfinished jobs of a channel", "503 with `Retry-After`");
 /** Jobs of a partition that are listed, finished ones included. */
-export const LATEST_JOBS_PER_PARTITION = 1_000;
+export const LATEST_JOBS_PER_PARTITION = limit(
+  1_000,
+  "jobs of a company partition that the panel lists",
+  "the oldest are no longer listed; merchants still read them by their ids",
+);
 /** Callbacks of one channel that wait to be sent. */
-export const CALLBACKS_PER_CHANNEL = 100;
+export const CALLBACKS_PER_CHANNEL = limit(
+  100,
+  "callbacks of imports of a channel that wait",
+  "the job says that it was not sent",
+);
 
 export type JobStatus = "processing" | "completed" | "failed";
 

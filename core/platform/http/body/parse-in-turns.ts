@@ -4,6 +4,7 @@
  * and reassembled: a list or object larger than a piece is opened, and its elements are added piece by piece.
  */
 import { nextTurn } from "#core/platform/process/next-turn.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import {
   BACKSLASH,
   BRACE,
@@ -24,20 +25,32 @@ import {
 } from "./strict-json.ts";
 
 /** Texts up to this size are parsed in one go: about 5 ms at most. */
-const WHOLE_BYTES = 128 * 1024;
+const WHOLE_BYTES = limit(
+  128 * 1024,
+  "bodies parsed in one go",
+  "parsed in pieces, between turns of the event loop",
+);
 /** Larger texts are parsed in pieces of this size, about 1 ms each, and others are served in between. */
-const PIECE_BYTES = 32 * 1024;
+const PIECE_BYTES = limit(32 * 1024, "pieces of larger bodies", "the next turn of the event loop");
 /**
  * Limit on the elements of a list, or members of an object, that is larger than a piece: none of our bodies has as many, and
  * judging 90,000 takes 25 ms in one go.
  */
-export const ELEMENTS_LIMIT = 10_000;
+export const ELEMENTS_LIMIT = limit(
+  10_000,
+  "elements of a list or object that is parsed in pieces",
+  "400; INVALID",
+);
 /** Bytes that are scanned between two turns. */
 const SCAN_BYTES = 1024 * 1024;
 /** A value that no comma cuts, such as a text, is parsed whole, with the blanks around it: 5 ms a MiB. */
-export const VALUE_LIMIT_BYTES = 2 * 1024 * 1024;
+export const VALUE_LIMIT_BYTES = limit(2 * 1024 * 1024, "a single JSON value", "400 or INVALID");
 /** Where the last escape of a larger text may begin: escapes take 14 ms a MiB. */
-export const ESCAPES_LIMIT_BYTES = 2 * 1024 * 1024;
+export const ESCAPES_LIMIT_BYTES = limit(
+  2 * 1024 * 1024,
+  "where the last escape of a JSON string may begin",
+  "400, INVALID or unreadable",
+);
 
 /** Depth of the elements of a list in the outer object, such as `shipments[3]`. */
 const ITEM_DEPTH = 2;

@@ -1,9 +1,10 @@
 /** Reads the body of a request, within limits on its size and the time it takes, before anything interprets it. */
 import { Problem } from "#core/platform/errors/problem.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { type BodyReader, readAll } from "./read-bounded.ts";
 
 /** Enough for the largest body at about 4 Mbit/s. Without it a slow sender could hold its request open for ever. */
-const BODY_TIME_LIMIT_MS = 60_000;
+const BODY_TIME_LIMIT_MS = limit(60_000, "time for a body to arrive (merchant API, panel)", "408");
 
 /** Of requests whose body was read before their handler asks for it. */
 const kept = new WeakMap<Request, Uint8Array>();

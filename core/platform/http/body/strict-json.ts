@@ -2,9 +2,14 @@
  * JSON without tricks. `JSON.parse` silently keeps the last of two equal keys, so another parser may read a different
  * message; it accepts any depth; and a key `__proto__` is dangerous to code that copies objects. All three are refused.
  */
+import { limit } from "#core/platform/schema/limit.ts";
 
 /** Our own bodies have at most eight levels; an unknown envelope field of a courier may have more. */
-export const NESTING_LIMIT = 32;
+export const NESTING_LIMIT = limit(
+  32,
+  "nesting of a JSON body, a courier's event, a setup file, a carrier's answer",
+  "400; INVALID; refused; unreadable",
+);
 
 export interface ParsedJson {
   readonly value: unknown;

@@ -4,9 +4,14 @@ import { chmod, lstat, mkdir, readlink, realpath, rename, stat, symlink } from "
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { StoreUnreachable } from "#core/platform/redis/client.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 
 /** The shortest `sun_path` of our platforms (macOS: 104 bytes) without the terminating zero. */
-export const SOCKET_PATH_BYTES = 103;
+export const SOCKET_PATH_BYTES = limit(
+  103,
+  "path of a Unix socket",
+  "reached through a link with a shorter path",
+);
 export const SOCKET_NAME = "redis.sock";
 const PRIVATE_MODE = 0o700;
 

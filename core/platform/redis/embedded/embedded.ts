@@ -13,6 +13,7 @@ import { join } from "node:path";
 import { type FileLock, tryLock, waitForLock } from "#core/platform/process/file-lock.ts";
 import type { Log } from "#core/platform/process/log.ts";
 import { StoreUnreachable } from "#core/platform/redis/client.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import {
   type FolderIdentity,
   identityOf,
@@ -30,7 +31,11 @@ import {
 } from "./embedded-server.ts";
 
 /** Also limits the wait for another process to start it, and for an unreachable server to exit. */
-const START_LIMIT_MS = 60_000;
+const START_LIMIT_MS = limit(
+  60_000,
+  "wait for another process to start the embedded Redis, or for an unreachable server to exit",
+  "the start is refused with an explanation",
+);
 const STOP_LIMIT_MS = 8_000;
 /** On exit we wait for another start, but not for long: our exit has a limit too. */
 const STOP_WAITS_FOR_START_MS = 1_000;

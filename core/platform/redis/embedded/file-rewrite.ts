@@ -6,9 +6,14 @@ import { randomUUID } from "node:crypto";
 import type { Redis } from "#core/platform/redis/client.ts";
 import { FILE_REWRITE_KEY } from "#core/platform/redis/keys.ts";
 import { swapField } from "#core/platform/redis/swap-field.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 
 /** After the first erasure that is not covered yet: others follow, and a rewrite writes all that Redis holds. */
-export const REWRITE_AFTER_MS = 12 * 3_600_000;
+export const REWRITE_AFTER_MS = limit(
+  12 * 3_600_000,
+  "from an erasure to the rewrite of the embedded append-only file",
+  "the rewrite is asked for again until it succeeds",
+);
 const SINCE = "since";
 const LATEST = "latest";
 

@@ -1,10 +1,15 @@
 /** A point-in-time snapshot of the embedded Redis, taken while it serves. */
 import type { Redis } from "#core/platform/redis/client.ts";
 import { Unavailable } from "#core/platform/redis/store-unavailable.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 
 const POLL_MS = 100;
 /** A rewrite of the append-only file under way keeps the snapshot from beginning. */
-const SNAPSHOT_LIMIT_MS = 120_000;
+const SNAPSHOT_LIMIT_MS = limit(
+  120_000,
+  "wait of a backup for a rewrite of the append-only file",
+  "the backup fails",
+);
 /** Name of the file that the server writes into its folder. */
 export const SNAPSHOT_NAME = "dump.rdb";
 

@@ -19,6 +19,7 @@ import {
 import { packList } from "#core/platform/redis/packed-list.ts";
 import { runTogether } from "#core/platform/redis/run-together.ts";
 import { announce } from "#core/platform/redis/wake.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import type { ChangeFact } from "#core/shipments/store/change-log.ts";
 import type { Trigger, Verdict } from "#core/webhooks/rules/trigger.ts";
 import { type Attempt, readAttempts } from "./attempts.ts";
@@ -31,13 +32,25 @@ const drainScript = script(drainSource);
 const readQueuesScript = script(readQueuesSource);
 
 /** Document 3, "Limits": replay window; deliveries and decisions go by themselves after it, unless replayed at its end. */
-export const DELIVERY_LIFE_MS = 30 * 86_400_000;
+export const DELIVERY_LIFE_MS = limit(
+  30 * 86_400_000,
+  "for how long deliveries and webhook decisions are kept",
+  "deleted",
+);
 /** Decisions kept per shipment; further changes are sent like any other, without a trace. */
-const DECISIONS_PER_SHIPMENT = 1_000;
+const DECISIONS_PER_SHIPMENT = limit(
+  1_000,
+  "recorded webhook decisions of a shipment",
+  "later ones are sent and leave no trace",
+);
 /** Deliveries waiting in the queues of one endpoint; further ones fail at once and stay replayable. */
-const QUEUE_LIMIT = 1_000_000;
+const QUEUE_LIMIT = limit(1_000_000, "deliveries waiting per endpoint", "failed, replayable");
 /** Changes, results or ids one script call takes: keeps a call under some 5 ms of Redis. */
-export const ITEMS_PER_CALL = 100;
+export const ITEMS_PER_CALL = limit(
+  100,
+  "endpoints of a ring that a round of leasing names, healthy and failing each",
+  "the next round",
+);
 const DRAINED_PER_CALL = 500;
 /** Redis time for one change. */
 const DECISION_US = 12;

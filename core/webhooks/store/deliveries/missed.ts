@@ -2,6 +2,7 @@
 import { chunks } from "#core/platform/process/chunks.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import { companyPartition, webhookKeys } from "#core/platform/redis/keys.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import {
   DELIVERY_LIFE_MS,
   deliveryIdOf,
@@ -11,7 +12,11 @@ import {
 } from "./deliveries.ts";
 
 /** Deliveries that are read to count their shipments. */
-const MISSED_READ = 5_000;
+const MISSED_READ = limit(
+  5_000,
+  "missed deliveries that are read to count their shipments",
+  "the answer says so",
+);
 
 export interface Missed {
   readonly deliveries: number;

@@ -2,10 +2,15 @@
 import type { Redis } from "#core/platform/redis/client.ts";
 import { FAILING_FROM, PARTITIONS, webhookKeys } from "#core/platform/redis/keys.ts";
 import { type Missing, orMissing } from "#core/platform/redis/unavailable-shard.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { readDeliveries } from "./deliveries.ts";
 
 /** Endpoints of a partition whose first waiting delivery is looked at: those whose turn is next, healthy ones first. */
-const ENDPOINTS_LOOKED_AT = 20;
+const ENDPOINTS_LOOKED_AT = limit(
+  20,
+  "endpoints of a partition whose oldest waiting delivery the overview looks at",
+  "those whose turn is next",
+);
 
 /**
  * Age of the oldest first attempt that waits, or lateness of the retry that is due longest, in milliseconds; 0 when none

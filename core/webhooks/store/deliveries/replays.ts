@@ -9,6 +9,7 @@ import { chunks } from "#core/platform/process/chunks.ts";
 import { perPartition, type Redis, run, script } from "#core/platform/redis/client.ts";
 import { FAILING_FROM, webhookKeys } from "#core/platform/redis/keys.ts";
 import { announce } from "#core/platform/redis/wake.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import {
   DELIVERY_LIFE_MS,
   type Delivery,
@@ -24,13 +25,21 @@ const replayScript = script(replaySource);
  * All eight attempts of a replayed delivery, even of one replayed on its last day: `Retry-After` may stretch seven waits to 12
  * hours each, and as much again is left for outages and internal errors.
  */
-const REPLAYED_LIFE_MS = 7 * 86_400_000;
+const REPLAYED_LIFE_MS = limit(
+  7 * 86_400_000,
+  "life of a replayed delivery from its replay",
+  "gone, and counted as failed if it still waits",
+);
 /** Deliveries looked at for one step, beside those of the millisecond in which the step before ended. */
 const PAGE = 200;
 /** Replays of windows under way in a partition; further ones are refused. */
 const REPLAYS_PER_PARTITION = 100;
 /** Replays of windows that an endpoint is listed with, done ones included. */
-export const REPLAYS_LISTED = 20;
+export const REPLAYS_LISTED = limit(
+  20,
+  "replays of windows that an endpoint is listed with",
+  "the oldest are no longer listed",
+);
 
 /**
  * Queues failed and delivered deliveries as new: same event id, next generation, attempts from 1. Those created 30 days ago or
