@@ -98,7 +98,6 @@ export interface CourierEfficiency {
 /** Reasons without an error of ClickHouse. */
 const QUEUE_FULL = "queue full";
 const AWAY = "away";
-/** Questions waiting for their answer; one more is refused at once. */
 const WAITING_LIMIT = limit(200, "benchmark questions that wait", "503");
 
 /** Does not fail while ClickHouse is unavailable: questions are answered 503 until it is there. */

@@ -32,7 +32,6 @@ export const CHANNELS_IN_ORDER = limit(
   "channels of a search that are read in order one by one",
   "all that matches is sorted",
 );
-/** Rows that do not count, which the statement names for each of them. */
 export const ABSENT_IN_ORDER = limit(
   10_000,
   "archived rows that do not count, named for a search that reads in order",

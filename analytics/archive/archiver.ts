@@ -400,7 +400,6 @@ function isQuiet({ texts, whole, facts }: Leaving, nowMs: number, afterDays: num
   return [...notified, ...released, ...receivedTimes(texts)].every((atMs) => atMs <= since);
 }
 
-/** Rows of the archive that count no more are deleted by so many at once. */
 export const DELETED_TOGETHER = limit(
   10_000,
   "archived rows deleted at once",

@@ -20,7 +20,6 @@ import { openRow } from "./archive-table.ts";
 import type { MoveDeps } from "./archiver.ts";
 import { type PlacedRow, readPlacesOfBatches, readRowsOf } from "./retention-table.ts";
 
-/** Batches of the archive that are brought back together. */
 export const BATCHES_BROUGHT_BACK = limit(
   10,
   "batches of the archive brought back together",

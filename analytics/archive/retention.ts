@@ -62,7 +62,6 @@ export const RETIRING_WAIT_MS = limit(
   "time that the shipments of removed batches can still come back",
   "they are removed",
 );
-/** Rows that are read at once to find the references of their shipments. */
 export const READ_AT_ONCE = limit(
   500,
   "rows of removed batches read at once for their references",

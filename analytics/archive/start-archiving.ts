@@ -30,7 +30,6 @@ import {
   retireShipments,
 } from "./retention.ts";
 
-/** Nothing is moved while a group is so far behind its log. */
 const LAG_LIMIT_SECONDS = limit(
   3_600,
   "delay of a consumer group beyond which nothing is archived",

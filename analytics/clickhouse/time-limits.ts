@@ -39,7 +39,6 @@ export const SCHEMA_WAIT_MS = limit(
   "wait for the turn to change the tables of ClickHouse",
   "tried again a second later",
 );
-/** Time before a statement that the cluster refused is sent again. */
 export const SCHEMA_RETRY_MS = limit(
   30_000,
   "wait after a statement that a cluster of ClickHouse refused to change its tables",

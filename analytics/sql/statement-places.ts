@@ -5,13 +5,11 @@
 import { Problem } from "#core/platform/errors/problem.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 
-/** Waiting, running and unread, of everybody together. */
 export const STATEMENTS_LIMIT = limit(
   16,
   "statements of SQL access that wait, run or have not been read",
   "429",
 );
-/** Waiting, running and unread, of one person. */
 export const PERSON_STATEMENTS = limit(
   8,
   "statements of SQL access of one person that wait, run or have not been read",

@@ -9,7 +9,6 @@ export const ANSWER_BYTES = limit(
   "an answer of the embedded engine to SQL access",
   "422",
 );
-/** In which an answer must have been read; its connection is then cut. */
 export const ANSWER_READ_MS = limit(
   300_000,
   "time in which an answer of SQL access is read",

@@ -29,7 +29,6 @@ import type { StoredShipment } from "#core/shipments/store/shipments.ts";
 import { summaryOf } from "#core/shipments/store/summary.ts";
 import { STATUSES } from "#core/statuses/rules/status.ts";
 
-/** Attempts to read a page whose shipments change in the meantime. */
 const READINGS = limit(
   5,
   "attempts to read a search page whose shipments keep changing",

@@ -38,7 +38,6 @@ const READY_KEPT_MS = limit(
   "age of a cached answer of `/readyz`",
   "callers share one computation",
 );
-/** Time in which Redis, and any other dependency, must answer. */
 export const READY_LIMIT_MS = limit(2_000, "wait in `/readyz` for Redis and for the role", "503");
 /** Whose token `METRICS_TOKEN` is. */
 const SCRAPER = "scraper";

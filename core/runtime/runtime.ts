@@ -87,7 +87,6 @@ export interface Role {
   readonly start: StartRole;
 }
 
-/** Of webhooks whose host could not be checked, in one log line. */
 export const HOSTS_NAMED = limit(
   20,
   "unresolved hosts named in a log line",

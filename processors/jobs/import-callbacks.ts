@@ -31,7 +31,6 @@ export interface CallbackDeps {
   readonly transport: Transport;
 }
 
-/** Callbacks of one channel under way at once in one process. */
 export const CALLBACKS_AT_ONCE = limit(
   4,
   "callbacks of imports of a channel under way in one process",

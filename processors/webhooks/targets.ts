@@ -3,7 +3,6 @@ import { isIP } from "node:net";
 import { hostOf } from "#core/platform/network/vetted-address.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 
-/** URLs that are remembered; when there would be more, all are forgotten. */
 export const TARGETS_KEPT = limit(
   10_000,
   "URLs of endpoints that a process keeps parsed",

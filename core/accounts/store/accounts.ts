@@ -41,7 +41,6 @@ export const ACCOUNTS_PER_TENANT = limit(
   "accounts of one company or courier, or of the operators, who are not among the former",
   "409",
 );
-/** From an invitation or a request for a new password to the use of its link. */
 export const INVITATION_MS = limit(7 * 86_400_000, "life of an invitation", "404");
 export const RESET_MS = limit(3_600_000, "life of a link for another password", "404");
 const LINK_BYTES = 32;

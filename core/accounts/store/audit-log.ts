@@ -22,7 +22,6 @@ export const OPERATOR_ENTRIES_WAITING = limit(
   "entries of the operators' audit log that wait for ClickHouse",
   "503 to the operators' changes until ClickHouse takes entries",
 );
-/** The same of a company or a courier. */
 export const TENANT_ENTRIES_WAITING = limit(
   5_000,
   "entries of a company's or courier's audit log that wait for ClickHouse",
@@ -30,7 +29,6 @@ export const TENANT_ENTRIES_WAITING = limit(
 );
 /** Of the values before and after, each as JSON; longer ones are replaced by their length. */
 const AUDIT_VALUE_BYTES = limit(4_096, "a value in the audit log", "its length instead");
-/** Waiting entries looked at for one page. */
 const AUDIT_ENTRIES_SCANNED = limit(
   5_000,
   "waiting entries looked at for a page of the audit log",

@@ -22,7 +22,6 @@ const retireScript = script(retireSource);
 
 /** Numbers that one call frees: less than 1 ms of Redis. */
 export const FREED_PER_CALL = limit(200, "tracking numbers freed by one call", "the next call");
-/** Reports of removals that are kept of each company. */
 export const REMOVALS_KEPT = limit(
   100,
   "reports of removals kept of each company",

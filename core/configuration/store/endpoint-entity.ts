@@ -35,7 +35,6 @@ export function hasPreviousSecret(
   return previousSecret !== null && nowMs < previousUntilMs;
 }
 
-/** Past targets of an endpoint that the delivery log can still name. */
 export const EARLIER_TARGETS_KEPT = limit(
   20,
   "earlier URLs of an endpoint that the delivery log can show",

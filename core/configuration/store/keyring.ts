@@ -77,7 +77,6 @@ export async function replaceSharedSecret(
   await redis.hSet(KEYRING_KEY, name, hash);
 }
 
-/** How long a process counts as alive after its last heartbeat. */
 export const KEY_USER_LIFE_MS = limit(
   15_000,
   "time that a process counts as alive after its heartbeat, for `reencrypt`",

@@ -10,7 +10,6 @@ import noteSource from "./note-conflicts.lua" with { type: "text" };
 
 const noteScript = script(noteSource);
 
-/** Conflicts that are listed; the oldest go. */
 export const CONFLICTS_LISTED = limit(1_000, "number conflicts listed", "the oldest are removed");
 /** Conflicts that one call notes: a batch may bring 1,600. */
 export const CONFLICTS_PER_CALL = limit(100, "number conflicts noted by one call", "the next call");

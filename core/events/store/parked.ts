@@ -41,7 +41,6 @@ export const PARKED_KEPT_MS = limit(
   "for how long a parked event is stored at most, while the processors are behind or away",
   "deleted",
 );
-/** Events one reference may hold; a further one displaces the oldest. */
 export const PARKED_PER_REFERENCE = limit(
   100,
   "parked events of a reference",

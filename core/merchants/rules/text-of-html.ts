@@ -14,7 +14,6 @@ export const ENTITIES_READ = limit(
   "the rest is left out (`…`)",
 );
 const LEFT_OUT = "…";
-/** Elements within each other that are read. */
 export const DEPTH_READ = limit(
   200,
   "depth of a template that its plain text is made of",

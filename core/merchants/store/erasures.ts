@@ -34,7 +34,6 @@ const ERASED_MAILS_KEPT_MS = limit(
   "time in which other processes delete the mails of erased recipients",
   "a process that was down for longer keeps its files",
 );
-/** Repetitions taken in one round from a partition. */
 const ERASURES_PER_ROUND = limit(
   10,
   "repeated erasures of a company partition in one round",

@@ -10,7 +10,6 @@ import endSource from "./end-request.lua" with { type: "text" };
 const beginScript = script(beginSource);
 const endScript = script(endSource);
 
-/** How long a key is remembered. */
 const KEY_LIFE_MS = limit(86_400_000, "life of an idempotency key", "carried out as a new one");
 /** A request takes less than this; a process that has died in the middle holds up its repetition for so long. */
 const REQUEST_LEASE_MS = limit(

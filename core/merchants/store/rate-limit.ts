@@ -10,7 +10,6 @@ const admitScript = script(admitSource);
 
 /** The whole per-minute amount is added at once at the next cycle. */
 const CYCLE_MS = 60_000;
-/** 10 or more 429 answers within 5 minutes suspend the key for 1 hour. */
 const REJECTIONS_THAT_SUSPEND = limit(
   10,
   "rate-limited answers to an API key that suspend it",

@@ -17,7 +17,6 @@ import { announce } from "#core/platform/redis/wake.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 
 const QUEUE = "test-parcels";
-/** Shipments found at once. */
 const FOUND_AT_ONCE = limit(500, "new test parcels found at once", "the next round");
 
 /** A life under way: of a new shipment, or what follows a stock release. */

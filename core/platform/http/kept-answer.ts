@@ -6,7 +6,6 @@ import { limit } from "#core/platform/schema/limit.ts";
 const pack = promisify(deflateRaw);
 const unpack = promisify<Buffer, Buffer>(inflateRaw);
 
-/** Shorter answers are kept as they are. */
 const PACKED_FROM_CHARACTERS = limit(
   4_096,
   "length of an answer that is kept compressed, from",

@@ -25,7 +25,6 @@ const REST_LIMIT_MS = limit(
   "longest rest of background work beside others",
   "the next step begins",
 );
-/** Others count as at work for this long after their last request. */
 const AT_WORK_MS = limit(
   1_000,
   "time for which a channel counts as active after a request",

@@ -14,7 +14,6 @@ const KINDS: Readonly<Record<SpanKind, "SERVER" | "CONSUMER" | "CLIENT">> = {
   consumer: "CONSUMER",
   client: "CLIENT",
 };
-/** For what has not been sent when the process stops. */
 const FLUSH_LIMIT_MS = limit(
   2_000,
   "time for the last traces to be sent when a process stops",

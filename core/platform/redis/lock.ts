@@ -22,9 +22,7 @@ export const WAITER_LOST_MS = limit(
   "time without a heartbeat of a waiter",
   "it leaves the queue",
 );
-/** Waiters of one lock; one more is refused at once, as after the whole wait. */
 export const LOCK_WAITERS = limit(1_000, "waiters of a lock", "503, as after the whole wait");
-/** The same of one party that is named. */
 export const PARTY_WAITERS = limit(
   200,
   "waiters of a lock from one company or courier",

@@ -12,7 +12,6 @@ import { type WakeTopic, wakeChannel } from "./keys.ts";
 
 /** Announcements of a topic by a process are no closer than this: the first goes out at once, those that follow share the next. */
 const GAP_MS = 5;
-/** Between the end of the connection and the next one. */
 const REOPEN_MS = limit(
   500,
   "pause before a broken connection for announcements is replaced",

@@ -11,7 +11,6 @@ const PASSWORD_LEAST = limit(12, "characters of a password, at least", "422");
 const PASSWORD_MOST = limit(200, "characters of a password, at most", "422");
 /** Computed at the same time by a process, so that log-ins take neither all cores nor much memory. */
 const HASHES_AT_ONCE = limit(2, "passwords computed by a process at the same time", "they wait");
-/** Waiting for their turn, at most some seconds. */
 const HASHES_WAITING = limit(
   100,
   "passwords that wait for their turn to be computed",

@@ -25,7 +25,6 @@ export const WRONG_PASSWORDS = rate(
   "wrong passwords and codes of one account, from everywhere",
   "429; each network that the account was used from before has as many of its own",
 );
-/** Clients remembered per network; the oldest are forgotten. */
 const HOLDERS_KEPT = limit(
   100,
   "clients remembered as accepted from one address",

@@ -63,7 +63,6 @@ export interface SearchableArchive extends Archive {
   readonly storedBytes: () => Promise<number>;
 }
 
-/** Readings of Redis until no shipment moves meanwhile. */
 const STEADY_READINGS = limit(
   50,
   "attempts to read Redis while shipments move to the archive and back",

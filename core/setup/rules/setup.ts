@@ -49,13 +49,11 @@ const secret = Type.String({
 /** Couriers' tokens come from existing contracts: any non-empty text. */
 const token = Type.String({ minLength: 1, maxLength: 255 });
 
-/** Codes of one courier. */
 export const CATALOGUE_LIMIT = limit(
   5_000,
   "codes of a courier's catalogue",
   "an error of the setup file; 409 in the panel",
 );
-/** Rules one catalogue entry may hold. */
 export const RULES_PER_CODE = limit(
   50,
   "rules of a code",
@@ -205,7 +203,6 @@ export function settingsWithoutEffect(file: SetupFile): readonly string[] {
   );
 }
 
-/** Boxes of a company; templates of a channel, and couriers of one. */
 export const BOXES_PER_COMPANY = limit(
   10_000,
   "boxes of a company",
@@ -376,7 +373,6 @@ export type SetupWebhook = Static<typeof SetupWebhook>;
 export type SetupStatusDetail = Static<typeof SetupStatusDetail>;
 export type SetupApiKey = NonNullable<SetupChannel["apiKeys"]>[number];
 
-/** Faults listed for one setup file. */
 const SETUP_FAULTS_LISTED = limit(200, "errors listed of a setup file", "the rest is not listed");
 
 export const setupSchema = compileSchema(SetupFile);

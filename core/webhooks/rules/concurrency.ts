@@ -28,7 +28,6 @@ export const DEFAULT_MAX_CONCURRENCY = limit(
   "deliveries of an endpoint in flight, unless `maxConcurrency` says otherwise",
   "the rest waits",
 );
-/** What `maxConcurrency` and `maxPerSecond` of an endpoint may be. */
 export const MAX_CONCURRENCY_LIMIT = limit(
   1_024,
   "what `maxConcurrency` of an endpoint may say",
@@ -45,7 +44,6 @@ export const CONCURRENCY_LIFE_MS = limit(
   "life of a concurrency that is not in use",
   "begins again",
 );
-/** An endpoint that has failed for so long without a success was away. */
 export const AWAY_MS = limit(
   60_000,
   "time without a success after which an endpoint counts as having been away",

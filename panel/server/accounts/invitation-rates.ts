@@ -11,7 +11,6 @@ import { Problem } from "#core/platform/errors/problem.ts";
 import { rate } from "#core/platform/schema/limit.ts";
 import type { Caller, PanelDeps } from "#panel/server/caller.ts";
 
-/** Of a tenant to one address. */
 export const ADDRESS_RATE = rate(
   3,
   1 / 1_200,

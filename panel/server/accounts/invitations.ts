@@ -29,7 +29,6 @@ import { accountView, KindSchema, personName, RoleSchema } from "./account-view.
 import { admitLogin, countedNetwork, logInAccount, requireCode } from "./log-in.ts";
 import { LOGIN_LIMIT_BYTES, noContent } from "./session.ts";
 
-/** Mails for one account, whoever asks for them. */
 const RESET_RATE = rate(
   3,
   1 / 1_200,

@@ -19,7 +19,6 @@ import {
 } from "#panel/server/caller.ts";
 import { cookieOf, originOf } from "./cookies.ts";
 
-/** Tries to log in from one address. */
 export const LOGIN_RATE = rate(
   10,
   0.2,

@@ -29,7 +29,6 @@ import { laneShownTo, provincesShownTo, shownTo } from "./withheld.ts";
 
 const DAY_MS = 86_400_000;
 const COURIER_LENGTH = 64;
-/** Characters. */
 const STATEMENT_LENGTH = limit(20_000, "characters of a statement of SQL access", "422");
 
 export const SqlQuestion = Type.Object({

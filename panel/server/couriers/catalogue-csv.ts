@@ -24,7 +24,6 @@ import {
 } from "#panel/server/http/csv-file.ts";
 import { type Cell, csvText, type Separator } from "#panel/server/http/csv-text.ts";
 
-/** The head is one of them. */
 export const CATALOGUE_FILE_LINES = limit(
   10_001,
   "lines of a catalogue's CSV file, the header included",

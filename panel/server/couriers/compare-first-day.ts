@@ -24,7 +24,6 @@ import type { PanelDeps } from "#panel/server/caller.ts";
 const NUMBERS_AT_ONCE = 100;
 /** Whose histories are read in one go: each may be of 1,000 events. */
 const SHIPMENTS_AT_ONCE = 10;
-/** Of a file; all are counted. */
 export const FURTHER_LISTED = limit(
   1_000,
   "further events that a first-day comparison lists",

@@ -12,7 +12,6 @@ import {
   linesOf,
 } from "#panel/server/http/csv-file.ts";
 
-/** The head is one of them. */
 export const COMPARISON_FILE_LINES = limit(
   5_001,
   "lines of a first-day comparison, the header included",

@@ -27,7 +27,6 @@ import { courierOf } from "./courier-of.ts";
 const DAY_MS = 86_400_000;
 const LINK_DAYS = 30;
 const LINK_DAYS_MOST = limit(366, "life of a link to a quality report, in days", "422");
-/** Reports behind links that one network may read. */
 const REPORT_RATE = rate(30, 1, "reports behind links for one network", "429 with `Retry-After`");
 
 const instant = Type.String({ description: "ISO 8601" });

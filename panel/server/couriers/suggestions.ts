@@ -21,7 +21,6 @@ const SUGGESTED_CODES = limit(
   "unmapped codes with a suggestion",
   "the next codes have none until these are mapped",
 );
-/** Of a code. */
 const PARCELS_LOOKED_AT = limit(25, "parcels looked at for a suggestion", "the oldest parcels");
 const SUGGESTIONS_KEPT_MS = limit(60_000, "age of a suggestion", "computed again");
 /** Before that a code that is new waits. */

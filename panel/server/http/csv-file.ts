@@ -15,7 +15,6 @@ export const CSV_FILE_BYTES = limit(
   "CSV file that is uploaded to the panel",
   "413",
 );
-/** Of one file. */
 export const CSV_FAULTS_LISTED = limit(
   100,
   "errors listed at once of an uploaded CSV file",

@@ -7,7 +7,6 @@ import { limit } from "#core/platform/schema/limit.ts";
 
 /** The largest is a statement of 20,000 characters, each of them an escape, or a mapping with its 50 rules. */
 export const PANEL_BODY_BYTES = limit(256 * 1024, "body of a panel request", "413");
-/** An import of orders: no call of the panel takes more. */
 export const ORDERS_BODY_BYTES = limit(32 * 1024 * 1024, "body of an orders import", "413");
 
 /** The body of a call that may be made without one: it then has no members. */

@@ -23,7 +23,6 @@ import type { PanelDeps } from "#panel/server/caller.ts";
 import { noteChange, noteNoChange, panelRoutes } from "#panel/server/panel-routes.ts";
 import { channelOf } from "#panel/server/webhooks/webhook-access.ts";
 
-/** Removals that are listed, over all companies. */
 export const REMOVALS_LISTED = limit(100, "removals that the panel lists", "the latest are listed");
 
 const Held = Type.Object({

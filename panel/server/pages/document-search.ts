@@ -13,9 +13,7 @@ interface Found<Page> {
   readonly after: string;
 }
 
-/** Further parts are not shown. */
 export const FOUND_PARTS = limit(50, "parts of documents that a search finds", "the best ones");
-/** Further words are not looked at. */
 export const SEARCH_WORDS = limit(
   10,
   "words that a search of the documents looks at",

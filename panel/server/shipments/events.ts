@@ -22,7 +22,6 @@ import { notFound } from "#panel/server/not-found.ts";
 import { isTheirs } from "#panel/server/owners.ts";
 import { panelRoutes } from "#panel/server/panel-routes.ts";
 
-/** Events of one answer. */
 export const EVENTS_PER_ANSWER = limit(
   100,
   "events of one answer about an event or a message",

@@ -36,13 +36,11 @@ const KEPT_MS = 30 * 86_400_000;
 const KEPT_SECONDS = KEPT_MS / 1000;
 /** Unfinished jobs of one channel: each may hold as much as a body. */
 const OPEN_JOBS_PER_CHANNEL = limit(20, "unfinished jobs of a channel", "503 with `Retry-After`");
-/** Jobs of a partition that are listed, finished ones included. */
 export const LATEST_JOBS_PER_PARTITION = limit(
   1_000,
   "jobs of a company partition that the panel lists",
   "the oldest are no longer listed; merchants still read them by their ids",
 );
-/** Callbacks of one channel that wait to be sent. */
 export const CALLBACKS_PER_CHANNEL = limit(
   100,
   "callbacks of imports of a channel that wait",

@@ -11,7 +11,6 @@ import {
   readDeliveries,
 } from "./deliveries.ts";
 
-/** Deliveries that are read to count their shipments. */
 const MISSED_READ = limit(
   5_000,
   "missed deliveries that are read to count their shipments",

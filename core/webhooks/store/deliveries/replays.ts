@@ -34,7 +34,6 @@ const REPLAYED_LIFE_MS = limit(
 const PAGE = 200;
 /** Replays of windows under way in a partition; further ones are refused. */
 const REPLAYS_PER_PARTITION = 100;
-/** Replays of windows that an endpoint is listed with, done ones included. */
 export const REPLAYS_LISTED = limit(
   20,
   "replays of windows that an endpoint is listed with",
