@@ -20,13 +20,13 @@ import { randomUUID } from "node:crypto";
 import type { Log } from "#core/platform/process/log.ts";
 import { startTicking, type Ticking, untilTickMs } from "#core/platform/process/tick.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
-import { followOutage } from "#core/platform/redis/outage.ts";
-import { openWaker } from "#core/platform/redis/wake.ts";
+import { followOutage, type Outage } from "#core/platform/redis/outage.ts";
+import { openWaker, type Waker } from "#core/platform/redis/wake.ts";
 import { limit } from "#core/platform/schema/limit.ts";
-import { followBehind } from "./behind.ts";
+import { type Behind, followBehind } from "./behind.ts";
 import { type EntryWorker, openEntryWorker } from "./entry-worker.ts";
 import type { Handler } from "./handling.ts";
-import { startHeartbeat, takeOver } from "./heartbeat.ts";
+import { type Heartbeat, startHeartbeat, takeOver } from "./heartbeat.ts";
 import type { LogEntry } from "./log-entry.ts";
 import { type LogReader, openLogReader } from "./log-reader.ts";
 import { type GroupName, LOGS, type LogName, trimLog } from "./streams.ts";
@@ -69,85 +69,128 @@ const EMPTY_WAIT_MS = limit(
 /** A process whose step takes longer than this stops its heartbeat: others may do better. */
 const STUCK_MS = 60_000;
 
-export function startConsumer(options: ConsumerOptions): Consumer {
-  const { redis, log, source, group, lingerMs = 0, gatherMs = 0 } = options;
-  const { keys } = LOGS[source];
-  const consumer = randomUUID();
-  const outage = followOutage(log, group);
-  let stopping = false;
-  let stepBegunAtMs = performance.now();
-  let housekeepingAtMs = 0;
+/** How far a consumer is; the times are of `performance.now()`. */
+interface Progress {
+  stopping: boolean;
+  stepBegunAtMs: number;
+  housekeepingAtMs: number;
+}
 
+/** What a consumer is made of. */
+interface Parts extends ConsumerOptions {
+  readonly progress: Progress;
+  /** Its name in the group. */
+  readonly consumer: string;
+  readonly outage: Outage;
+  readonly waker: Waker;
+  readonly behind: Behind;
+  readonly reader: LogReader;
+  readonly worker: EntryWorker;
+  readonly heartbeat: Heartbeat;
+}
+
+export function startConsumer(options: ConsumerOptions): Consumer {
+  const { redis, log, source, group, lingerMs = 0 } = options;
+  const consumer = randomUUID();
+  const progress = { stopping: false, stepBegunAtMs: performance.now(), housekeepingAtMs: 0 };
+  const outage = followOutage(log, group);
   const waker = openWaker(redis, source);
-  const isStuck = () => performance.now() >= stepBegunAtMs + STUCK_MS;
-  const onStep = () => {
-    stepBegunAtMs = performance.now();
-  };
   const catchUp = (key: string) => processPending(reader, worker, key);
   const behind = followBehind({ redis, outage, catchUp, onBack: waker.wake });
-  const onFailed = (key: string, error: unknown) => behind.add(key, error, stepBegunAtMs);
   const reader = openLogReader({
     ...options,
     consumer,
     lingers: lingerMs > 0,
     isBehind: behind.has,
-    onFailed,
+    onFailed: (key, error) => behind.add(key, error, progress.stepBegunAtMs),
   });
-  const worker = openEntryWorker({ ...options, outage, isStopping: () => stopping, onStep });
-
-  /** What is left of the entries stays pending. */
-  async function process(entries: readonly LogEntry[]): Promise<void> {
-    for (const [key, error] of await worker.process(entries)) onFailed(key, error);
-  }
-
-  async function turn(): Promise<void> {
-    await keepHouse();
-    onStep();
-    waker.reset();
-    const entries = await reader.next();
-    if (entries.length > 0) await process(entries);
-    if (behind.isEmpty()) outage.succeeded();
-    if (entries.length === 0) await waker.wait(untilTickMs(IDLE_WAIT_MS));
-    const moreMs = entries.length === 0 ? gatherMs : reader.isQuiet() ? lingerMs : 0;
-    if (moreMs > 0 && !stopping) await Bun.sleep(moreMs);
-  }
-
-  async function keepHouse(): Promise<void> {
-    if (performance.now() < housekeepingAtMs) return;
-    housekeepingAtMs = performance.now() + HOUSEKEEPING_MS;
-    const there = keys.filter((key) => !behind.has(key));
-    await worker.retryDue(there);
-    await takeOver(redis, there, source, group, consumer, process);
-  }
-
-  async function recover(error: unknown): Promise<void> {
-    // Whatever was delivered to us may not have reached us.
-    for (const key of keys) onFailed(key, error);
-    if (!stopping) await Bun.sleep(outage.failed(error));
-  }
-
-  async function loop(): Promise<void> {
-    await heartbeat.started;
-    while (!stopping) await turn().catch(recover);
-    await reader
-      .rest()
-      .then(process)
-      .catch((error) => leave(log, group, error));
-    await heartbeat.stop();
-  }
-
-  const heartbeat = startHeartbeat(redis, group, consumer, isStuck);
+  const worker = openEntryWorker({
+    ...options,
+    outage,
+    isStopping: () => progress.stopping,
+    onStep: () => beginStep(progress),
+  });
+  const heartbeat = startHeartbeat(redis, group, consumer, () => isStuck(progress));
+  const parts = {
+    ...options,
+    progress,
+    consumer,
+    outage,
+    waker,
+    behind,
+    reader,
+    worker,
+    heartbeat,
+  };
   const trimming = startTrimming(redis, source, group);
-  const running = loop();
+  const running = takeTurns(parts);
   return {
-    isRunning: () => !stopping && !isStuck(),
+    isRunning: () => !progress.stopping && !isStuck(progress),
     async stop() {
-      stopping = true;
+      progress.stopping = true;
       waker.wake();
       await Promise.all([running, behind.stop(), trimming?.stop()]);
       waker.close();
     },
   };
+}
+
+function beginStep(progress: Progress): void {
+  progress.stepBegunAtMs = performance.now();
+}
+
+function isStuck({ stepBegunAtMs }: Progress): boolean {
+  return performance.now() >= stepBegunAtMs + STUCK_MS;
+}
+
+async function takeTurns(parts: Parts): Promise<void> {
+  const { log, group, progress, reader, heartbeat } = parts;
+  await heartbeat.started;
+  while (!progress.stopping) await takeTurn(parts).catch((error) => recover(parts, error));
+  await reader
+    .rest()
+    .then((entries) => processEntries(parts, entries))
+    .catch((error) => leave(log, group, error));
+  await heartbeat.stop();
+}
+
+async function takeTurn(parts: Parts): Promise<void> {
+  const { progress, reader, behind, outage, lingerMs = 0, gatherMs = 0 } = parts;
+  await keepHouse(parts);
+  beginStep(progress);
+  parts.waker.reset();
+  const entries = await reader.next();
+  if (entries.length > 0) await processEntries(parts, entries);
+  if (behind.isEmpty()) outage.succeeded();
+  if (entries.length === 0) await parts.waker.wait(untilTickMs(IDLE_WAIT_MS));
+  const moreMs = entries.length === 0 ? gatherMs : reader.isQuiet() ? lingerMs : 0;
+  if (moreMs > 0 && !progress.stopping) await Bun.sleep(moreMs);
+}
+
+async function keepHouse(parts: Parts): Promise<void> {
+  const { redis, source, group, consumer, progress, behind, worker } = parts;
+  if (performance.now() < progress.housekeepingAtMs) return;
+  progress.housekeepingAtMs = performance.now() + HOUSEKEEPING_MS;
+  const there = LOGS[source].keys.filter((key) => !behind.has(key));
+  await worker.retryDue(there);
+  const process = (entries: readonly LogEntry[]) => processEntries(parts, entries);
+  await takeOver(redis, there, source, group, consumer, process);
+}
+
+/** What is left of the entries stays pending. */
+async function processEntries(
+  { worker, behind, progress }: Parts,
+  entries: readonly LogEntry[],
+): Promise<void> {
+  for (const [key, error] of await worker.process(entries)) {
+    behind.add(key, error, progress.stepBegunAtMs);
+  }
+}
+
+async function recover({ source, progress, behind, outage }: Parts, error: unknown): Promise<void> {
+  // Whatever was delivered to us may not have reached us.
+  for (const key of LOGS[source].keys) behind.add(key, error, progress.stepBegunAtMs);
+  if (!progress.stopping) await Bun.sleep(outage.failed(error));
 }
 
 /** @throws where something of a partition is left that cannot be done yet */
@@ -167,25 +210,35 @@ function leave(log: Log, group: GroupName, { message }: Error): void {
  * timer: while a batch waits for a store, other groups acknowledge, and only trimming frees memory.
  */
 function startTrimming(redis: Redis, source: LogName, group: GroupName): Ticking | null {
-  const { keys, groups } = LOGS[source];
-  if (group !== groups[0]) return null;
-  let emptyUntilMs = 0;
-  let isAnnounced = false;
+  if (group !== LOGS[source].groups[0]) return null;
+  const trimming: Trimming = { emptyUntilMs: 0, isAnnounced: false };
   const waker = openWaker(redis, source, () => {
-    isAnnounced = true;
+    trimming.isAnnounced = true;
   });
-  const trimAll = async () => {
-    if (!isAnnounced && performance.now() < emptyUntilMs) return;
-    isAnnounced = false;
-    emptyUntilMs = 0;
-    const left = await Promise.all(keys.map((key) => trimLog(redis, source, key)));
-    if (left.every((entries) => entries === 0)) emptyUntilMs = performance.now() + EMPTY_WAIT_MS;
-  };
-  const ticking = startTicking(HOUSEKEEPING_MS, trimAll, () => {});
+  const ticking = startTicking(
+    HOUSEKEEPING_MS,
+    () => trimAll(trimming, redis, source),
+    () => {},
+  );
   return {
     async stop() {
       await ticking.stop();
       waker.close();
     },
   };
+}
+
+interface Trimming {
+  emptyUntilMs: number;
+  isAnnounced: boolean;
+}
+
+async function trimAll(trimming: Trimming, redis: Redis, source: LogName): Promise<void> {
+  if (!trimming.isAnnounced && performance.now() < trimming.emptyUntilMs) return;
+  trimming.isAnnounced = false;
+  trimming.emptyUntilMs = 0;
+  const left = await Promise.all(LOGS[source].keys.map((key) => trimLog(redis, source, key)));
+  if (left.every((entries) => entries === 0)) {
+    trimming.emptyUntilMs = performance.now() + EMPTY_WAIT_MS;
+  }
 }

@@ -29,83 +29,94 @@ interface Handled {
 
 const NONE_LEFT: Left = new Map();
 
-export function handlingOf(
+/** Where a shard is unavailable, the partitions of a batch are handled apart from each other. */
+export async function handle(
   options: HandlingOptions,
-): (entries: readonly LogItem[]) => Promise<Handled> {
-  const { redis, handler, outage, isStopping, onStep } = options;
-
-  /** If the handler throws, each entry is tried alone, so that one poisonous entry does not hold up the others. */
-  async function handleInSteps(entries: readonly LogItem[]): Promise<readonly Failure[]> {
-    try {
-      return await handleUntilAvailable(entries);
-    } catch (error) {
-      if (isStoreUnavailable(error, redis)) throw error;
-      const [only] = entries;
-      if (entries.length === 1 && only) return [{ entry: only, reason: String(error) }];
-      const failures: Failure[] = [];
-      for (const entry of entries) failures.push(...(await handleInSteps([entry])));
-      return failures;
-    }
+  entries: readonly LogItem[],
+): Promise<Handled> {
+  try {
+    return { failures: await handleInSteps(options, entries), left: NONE_LEFT };
+  } catch (error) {
+    if (!isShardUnavailable(error, options.redis) || options.isStopping()) throw error;
+    const groups = [...Map.groupBy(entries, ({ key }) => key)];
+    // Of a single partition the whole has been tried just now.
+    const handleGroup = groups.length === 1 ? handleOneByOne : handlePartition;
+    const parts = await Promise.all(groups.map(([key, own]) => handleGroup(options, key, own)));
+    return {
+      failures: parts.flatMap(({ failures }) => failures),
+      left: new Map(parts.flatMap(({ left }) => [...left])),
+    };
   }
+}
 
-  async function handleUntilAvailable(entries: readonly LogItem[]): Promise<readonly Failure[]> {
-    for (;;) {
-      try {
-        return await handler(entries);
-      } catch (error) {
-        if (!isStoreUnavailable(error, redis) || isStopping() || isShardUnavailable(error, redis))
-          throw error;
-        await Bun.sleep(outage.failed(error));
-        onStep();
-      }
-    }
-  }
-
-  /** Where a shard is unavailable, the partitions of a batch are handled apart from each other. */
-  return async function handle(entries: readonly LogItem[]): Promise<Handled> {
-    try {
-      return { failures: await handleInSteps(entries), left: NONE_LEFT };
-    } catch (error) {
-      if (!isShardUnavailable(error, redis) || isStopping()) throw error;
-      const groups = [...Map.groupBy(entries, ({ key }) => key)];
-      // Of a single partition the whole has been tried just now.
-      const handleGroup = groups.length === 1 ? handleOneByOne : handlePartition;
-      const parts = await Promise.all(groups.map(([key, own]) => handleGroup(key, own)));
-      return {
-        failures: parts.flatMap(({ failures }) => failures),
-        left: new Map(parts.flatMap(({ left }) => [...left])),
-      };
-    }
-  };
-
-  async function handlePartition(key: string, entries: readonly LogItem[]): Promise<Handled> {
-    try {
-      return { failures: await handleInSteps(entries), left: NONE_LEFT };
-    } catch (error) {
-      if (!isShardUnavailable(error, redis)) throw error;
-      return handleOneByOne(key, entries);
-    }
-  }
-
-  /** An unavailable partition is left. In one that is there, what needs another one waits for its own next try and holds up nothing. */
-  async function handleOneByOne(key: string, entries: readonly LogItem[]): Promise<Handled> {
-    try {
-      await probeWrites(redis, [key]);
-    } catch (error) {
-      return { failures: [], left: new Map([[key, error]]) };
-    }
+/** If the handler throws, each entry is tried alone, so that one poisonous entry does not hold up the others. */
+async function handleInSteps(
+  options: HandlingOptions,
+  entries: readonly LogItem[],
+): Promise<readonly Failure[]> {
+  try {
+    return await handleUntilAvailable(options, entries);
+  } catch (error) {
+    if (isStoreUnavailable(error, options.redis)) throw error;
+    const [only] = entries;
+    if (entries.length === 1 && only) return [{ entry: only, reason: String(error) }];
     const failures: Failure[] = [];
-    for (const entry of entries) failures.push(...(await handleAlone(entry)));
-    return { failures, left: NONE_LEFT };
+    for (const entry of entries) failures.push(...(await handleInSteps(options, [entry])));
+    return failures;
   }
+}
 
-  async function handleAlone(entry: LogItem): Promise<readonly Failure[]> {
-    onStep();
+async function handleUntilAvailable(
+  { redis, handler, outage, isStopping, onStep }: HandlingOptions,
+  entries: readonly LogItem[],
+): Promise<readonly Failure[]> {
+  for (;;) {
     try {
-      return await handleInSteps([entry]);
+      return await handler(entries);
     } catch (error) {
-      if (!isShardUnavailable(error, redis)) throw error;
-      return [{ entry, reason: describeFailure(error), waits: true }];
+      if (!isStoreUnavailable(error, redis) || isStopping() || isShardUnavailable(error, redis))
+        throw error;
+      await Bun.sleep(outage.failed(error));
+      onStep();
     }
+  }
+}
+
+async function handlePartition(
+  options: HandlingOptions,
+  key: string,
+  entries: readonly LogItem[],
+): Promise<Handled> {
+  try {
+    return { failures: await handleInSteps(options, entries), left: NONE_LEFT };
+  } catch (error) {
+    if (!isShardUnavailable(error, options.redis)) throw error;
+    return handleOneByOne(options, key, entries);
+  }
+}
+
+/** An unavailable partition is left. In one that is there, what needs another one waits for its own next try and holds up nothing. */
+async function handleOneByOne(
+  options: HandlingOptions,
+  key: string,
+  entries: readonly LogItem[],
+): Promise<Handled> {
+  try {
+    await probeWrites(options.redis, [key]);
+  } catch (error) {
+    return { failures: [], left: new Map([[key, error]]) };
+  }
+  const failures: Failure[] = [];
+  for (const entry of entries) failures.push(...(await handleAlone(options, entry)));
+  return { failures, left: NONE_LEFT };
+}
+
+async function handleAlone(options: HandlingOptions, entry: LogItem): Promise<readonly Failure[]> {
+  options.onStep();
+  try {
+    return await handleInSteps(options, [entry]);
+  } catch (error) {
+    if (!isShardUnavailable(error, options.redis)) throw error;
+    return [{ entry, reason: describeFailure(error), waits: true }];
   }
 }

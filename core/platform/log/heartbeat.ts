@@ -30,19 +30,12 @@ export function startHeartbeat(
   isStuck: () => boolean,
 ): Heartbeat {
   const key = heartbeatKey(group, consumer);
-
-  /** Extends an existing key, which Redis allows even when its memory is full. */
-  async function beat(): Promise<void> {
-    const isThere = await redis.pExpire(key, HEARTBEAT_EXPIRY_MS);
-    if (isThere === 0) await redis.set(key, "1", { PX: HEARTBEAT_EXPIRY_MS });
-  }
-
-  const started = beat().catch(() => {});
+  const started = beat(redis, key).catch(() => {});
   const beating = startTicking(
     HEARTBEAT_EVERY_MS,
     async () => {
       // Whoever waits for an answer that does not come misses no beat.
-      if (!isStuck()) void beat().catch(() => {});
+      if (!isStuck()) void beat(redis, key).catch(() => {});
     },
     () => {},
   );
@@ -53,6 +46,12 @@ export function startHeartbeat(
       await redis.del(key).catch(() => {});
     },
   };
+}
+
+/** Extends an existing key, which Redis allows even when its memory is full. */
+async function beat(redis: Redis, key: string): Promise<void> {
+  const isThere = await redis.pExpire(key, HEARTBEAT_EXPIRY_MS);
+  if (isThere === 0) await redis.set(key, "1", { PX: HEARTBEAT_EXPIRY_MS });
 }
 
 /**

@@ -54,58 +54,65 @@ export function entriesOf(
   );
 }
 
-export function openLogReader(options: LogReaderOptions): LogReader {
-  const { redis, source, group, consumer, batch, lingers, isBehind, onFailed } = options;
-  const { keys } = LOGS[source];
+/** A reader, and what it knows of its partitions. */
+interface Reading extends LogReaderOptions {
   /** By log key, after what its entries held last. */
-  const counts = new Map<string, number>();
+  readonly counts: Map<string, number>;
   /** A partition gave as many as it was asked for: it may have more. */
-  let hasMore = false;
-  let ahead: Promise<LogEntry[]> | null = null;
+  hasMore: boolean;
+  ahead: Promise<LogEntry[]> | null;
+}
 
-  async function read(): Promise<LogEntry[]> {
-    hasMore = false;
-    const reading = keys.filter((key) => !isBehind(key)).map(readNew);
-    return (await Promise.all(reading)).flat();
-  }
-
-  async function readNew(key: string): Promise<LogEntry[]> {
-    try {
-      return await readFrom(key, ">");
-    } catch (error) {
-      onFailed(key, error);
-      return [];
-    }
-  }
-
-  async function readFrom(key: string, id: string): Promise<LogEntry[]> {
-    const count = counts.get(key) ?? Math.min(FIRST_COUNT, batch);
-    const reply = await redis.xReadGroup(group, consumer, { key, id }, { COUNT: count });
-    const entries = ((reply as StreamReply) ?? []).flatMap(({ messages }) =>
-      entriesOf(source, key, messages),
-    );
-    if (entries.length >= count) hasMore = true;
-    if (entries.length > 0) counts.set(key, nextCount(entries, count, batch));
-    return entries;
-  }
-
+export function openLogReader(options: LogReaderOptions): LogReader {
+  const reading: Reading = { ...options, counts: new Map(), hasMore: false, ahead: null };
   return {
-    async next() {
-      const entries = await (ahead ?? read());
-      const isBurst = lingers ? hasMore : itemsOf(entries) >= batch;
-      ahead = isBurst ? read() : null;
-      return entries;
-    },
-    isQuiet: () => ahead === null,
-    rest: async () => (await ahead) ?? [],
-    async *pending(key) {
-      let entries = await readFrom(key, "0");
-      while (entries.length > 0) {
-        yield entries;
-        entries = await readFrom(key, entries.at(-1)?.id ?? "");
-      }
-    },
+    next: () => readNext(reading),
+    isQuiet: () => reading.ahead === null,
+    rest: async () => (await reading.ahead) ?? [],
+    pending: (key) => readPending(reading, key),
   };
+}
+
+async function readNext(reading: Reading): Promise<LogEntry[]> {
+  const entries = await (reading.ahead ?? readAll(reading));
+  const isBurst = reading.lingers ? reading.hasMore : itemsOf(entries) >= reading.batch;
+  reading.ahead = isBurst ? readAll(reading) : null;
+  return entries;
+}
+
+async function* readPending(reading: Reading, key: string): AsyncGenerator<LogEntry[]> {
+  let entries = await readFrom(reading, key, "0");
+  while (entries.length > 0) {
+    yield entries;
+    entries = await readFrom(reading, key, entries.at(-1)?.id ?? "");
+  }
+}
+
+async function readAll(reading: Reading): Promise<LogEntry[]> {
+  reading.hasMore = false;
+  const keys = LOGS[reading.source].keys.filter((key) => !reading.isBehind(key));
+  return (await Promise.all(keys.map((key) => readNew(reading, key)))).flat();
+}
+
+async function readNew(reading: Reading, key: string): Promise<LogEntry[]> {
+  try {
+    return await readFrom(reading, key, ">");
+  } catch (error) {
+    reading.onFailed(key, error);
+    return [];
+  }
+}
+
+async function readFrom(reading: Reading, key: string, id: string): Promise<LogEntry[]> {
+  const { redis, source, group, consumer, batch, counts } = reading;
+  const count = counts.get(key) ?? Math.min(FIRST_COUNT, batch);
+  const reply = await redis.xReadGroup(group, consumer, { key, id }, { COUNT: count });
+  const entries = ((reply as StreamReply) ?? []).flatMap(({ messages }) =>
+    entriesOf(source, key, messages),
+  );
+  if (entries.length >= count) reading.hasMore = true;
+  if (entries.length > 0) counts.set(key, nextCount(entries, count, batch));
+  return entries;
 }
 
 /** As many entries as hold a batch, if they are like these; more than now only where all that were asked for came. */

@@ -21,6 +21,7 @@ import { type Downtime, runningMs } from "#core/platform/time/running-time.ts";
 import noteSource from "./note-running.lua" with { type: "text" };
 
 const noteScript = script(noteSource);
+const NOTE_KEYS = [RUNNING_KEYS.running, RUNNING_KEYS.clock, RUNNING_KEYS.downtimes];
 
 /** Without a heartbeat for so long, processors count as not running. They send one every 2 s. */
 const PROCESSORS_GONE_AFTER_MS = limit(
@@ -48,22 +49,22 @@ export function createRunningTime(
 ): RunningTime {
   const name = randomUUID();
   let known: { readonly noted: number; readonly downtimes: readonly Downtime[] } | null = null;
-
-  function note(nowMs: number, verb: "runs" | "ends"): Promise<number> {
-    const { running, clock, downtimes } = RUNNING_KEYS;
-    const args = [name, String(nowMs), String(goneAfterMs), String(DOWNTIMES_KEPT), verb];
-    return run<number>(redis, noteScript, [running, clock, downtimes], args);
-  }
-
+  const args = (nowMs: number, verb: "runs" | "ends") => [
+    name,
+    String(nowMs),
+    String(goneAfterMs),
+    String(DOWNTIMES_KEPT),
+    verb,
+  ];
   return {
     async note(nowMs) {
-      const noted = await note(nowMs, "runs");
+      const noted = await run<number>(redis, noteScript, NOTE_KEYS, args(nowMs, "runs"));
       if (known?.noted !== noted) known = { noted, downtimes: await readDowntimes(redis) };
       const { downtimes } = known;
       return (fromMs, toMs) => runningMs(downtimes, fromMs, toMs);
     },
     async end(nowMs) {
-      await note(nowMs, "ends").catch(() => {});
+      await run(redis, noteScript, NOTE_KEYS, args(nowMs, "ends")).catch(() => {});
     },
   };
 }

@@ -1,5 +1,5 @@
 /** A piece of work that is looked after at intervals, one run at a time, until it is stopped. */
-import { createPause } from "./pause.ts";
+import { createPause, type Pause } from "./pause.ts";
 
 /**
  * Until the next whole multiple of `ms` on this process's clock: what ticks at intervals ticks together, so that an idle process
@@ -28,28 +28,36 @@ export function startTicking(
   work: (isStopping: () => boolean) => Promise<void>,
   onError: (error: Error) => void,
 ): WakeableTicking {
-  let stopping = false;
-  let isDue = false;
-  const pause = createPause();
-
-  async function loop(): Promise<void> {
-    while (!stopping) {
-      isDue = false;
-      await work(() => stopping).catch(onError);
-      if (!stopping && !isDue) await pause.wait(untilTickMs(tickMs));
-    }
-  }
-
-  const running = loop();
+  const state: TickingState = { tickMs, pause: createPause(), stopping: false, isDue: false };
+  const running = tick(state, work, onError);
   return {
     wake() {
-      isDue = true;
-      pause.wake();
+      state.isDue = true;
+      state.pause.wake();
     },
     async stop() {
-      stopping = true;
-      pause.wake();
+      state.stopping = true;
+      state.pause.wake();
       await running;
     },
   };
+}
+
+interface TickingState {
+  readonly tickMs: number;
+  readonly pause: Pause;
+  stopping: boolean;
+  isDue: boolean;
+}
+
+async function tick(
+  state: TickingState,
+  work: (isStopping: () => boolean) => Promise<void>,
+  onError: (error: Error) => void,
+): Promise<void> {
+  while (!state.stopping) {
+    state.isDue = false;
+    await work(() => state.stopping).catch(onError);
+    if (!state.stopping && !state.isDue) await state.pause.wait(untilTickMs(state.tickMs));
+  }
 }
