@@ -96,19 +96,10 @@ export async function classify(
 ): Promise<Classified[]> {
   const results: Classified[] = new Array(size);
   const known = await candidates;
-
-  function classifyPart({ open, invalid }: Checked): Promise<Unmatched[]> {
-    reportInvalid(results, invalid);
-    const unmatched = classifyValid(deps, courier, open, known, receivedAtMs, results);
-    // Its error is thrown below, with those of the other parts.
-    unmatched.catch(() => {});
-    return unmatched;
-  }
-
-  const parts = [classifyPart(first)];
+  const parts = [classifyPart(deps, courier, first, known, receivedAtMs, results)];
   for (const check of others) {
     await nextTurn();
-    parts.push(classifyPart(await check()));
+    parts.push(classifyPart(deps, courier, await check(), known, receivedAtMs, results));
   }
   let unmatched = (await Promise.all(parts))
     .flat()
@@ -122,6 +113,21 @@ export async function classify(
     await takeBack(deps.redis, open, unmatched);
   }
   return results;
+}
+
+/** @returns events to be parked; its error is for `classify` to throw, with those of the other parts */
+function classifyPart(
+  deps: ClassifyDeps,
+  courier: Courier,
+  { open, invalid }: Checked,
+  candidates: Candidates,
+  receivedAtMs: number,
+  results: Classified[],
+): Promise<Unmatched[]> {
+  reportInvalid(results, invalid);
+  const unmatched = classifyValid(deps, courier, open, candidates, receivedAtMs, results);
+  unmatched.catch(() => {});
+  return unmatched;
 }
 
 /**

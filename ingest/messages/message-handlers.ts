@@ -36,32 +36,10 @@ function countFromZero(courier: string): void {
 
 /** `POST /v1/events` */
 export function storingHandler(deps: Deps): MessageHandler<Prepared> {
-  const { redis, live, config, log, intake } = deps;
+  const { redis, live, config, intake } = deps;
   const changeLogIsFull = watchChangeLog(redis, config.logHighWater);
   const keepOutcomes = outcomesInBackground(deps);
   for (const courier of live.configuration().couriers.keys()) countFromZero(courier);
-
-  /** Counts and logs what became of the events; only the counters of the ledger are waited for. */
-  async function account(
-    { courier, messageId, receivedAtMs }: Omit<MessageOutcomes, "outcomes">,
-    results: readonly Classified[],
-  ): Promise<void> {
-    // A courier may be newer than this process.
-    eventsNotParked.inc({ courier }, 0);
-    const counts = countOutcomes(results);
-    for (const outcome of OUTCOMES) {
-      eventsReceived.inc({ courier, outcome }, counts[outcome]);
-    }
-    const refused = results.filter(({ outcome }) => REFUSED.has(outcome));
-    await countRefused(redis, courier, refused, receivedAtMs);
-    log.info({ courier, messageId, ...counts }, "message processed");
-    currentSpan()?.set({
-      "waybill.courier": courier,
-      "waybill.message_id": messageId,
-      "waybill.accepted": counts.ACCEPTED,
-      "waybill.events": results.length,
-    });
-  }
 
   return {
     requiresActivation: true,
@@ -87,11 +65,34 @@ export function storingHandler(deps: Deps): MessageHandler<Prepared> {
         receivedAtMs,
       );
       const message = { courier: code, messageId, receivedAtMs };
-      await account(message, results);
+      await account(deps, message, results);
       keepOutcomes({ ...message, outcomes: outcomesToKeep(results, unmatched) });
       return results;
     },
   };
+}
+
+/** Counts and logs what became of the events; only the counters of the ledger are waited for. */
+async function account(
+  { redis, log }: Deps,
+  { courier, messageId, receivedAtMs }: Omit<MessageOutcomes, "outcomes">,
+  results: readonly Classified[],
+): Promise<void> {
+  // A courier may be newer than this process.
+  eventsNotParked.inc({ courier }, 0);
+  const counts = countOutcomes(results);
+  for (const outcome of OUTCOMES) {
+    eventsReceived.inc({ courier, outcome }, counts[outcome]);
+  }
+  const refused = results.filter(({ outcome }) => REFUSED.has(outcome));
+  await countRefused(redis, courier, refused, receivedAtMs);
+  log.info({ courier, messageId, ...counts }, "message processed");
+  currentSpan()?.set({
+    "waybill.courier": courier,
+    "waybill.message_id": messageId,
+    "waybill.accepted": counts.ACCEPTED,
+    "waybill.events": results.length,
+  });
 }
 
 /** `POST /v1/events/validate` */

@@ -58,76 +58,86 @@ interface EarlyReading<Prepared> {
   readonly read: Promise<Read<Prepared>>;
 }
 
-/** @param findPeer the far end of a request */
-export function messageReceiver(
-  deps: Runtime & AuthenticateDeps,
-  findPeer: (request: Request, server: Received["server"]) => Peer,
-) {
-  const { redis, live, log } = deps;
+interface Receiving extends Runtime, AuthenticateDeps {
+  /** The far end of a request. */
+  readonly findPeer: (request: Request, server: Received["server"]) => Peer;
   /** Couriers whose last request was refused: the next one is not read before it is admitted. */
-  const refused = new Set<string>();
+  readonly refused: Set<string>;
+}
 
-  return async function receive<Prepared>(
-    received: Received,
-    handler: MessageHandler<Prepared>,
-  ): Promise<Response> {
-    const { request, server } = received;
-    const peer = () => findPeer(request, server);
-    const bearer = bearerOf(deps, request.headers.get("authorization"));
-    const expected = bearer.courierIn(live.configuration());
-    const admission = authenticate(deps, bearer, peer);
-    const early =
-      expected && !refused.has(expected.code) && mayReadEarly(expected, peer, handler)
-        ? startReading(received, expected, handler)
-        : null;
-    const { courier, rateHeaders } = await admission.catch((error) => {
-      if (expected) refused.add(expected.code);
-      throw error;
-    });
-    refused.delete(courier.code);
-    try {
-      if (handler.requiresActivation && !courier.acceptingEvents) throw notAccepting();
-      // The courier may be another one since, or configured anew: then only the bytes can be used.
-      const { envelope, prepared } = await (early?.courier === courier
-        ? early.read
-        : read(request, early?.body ?? readBodyOf(received), courier, handler));
-      const receivedAtMs = live.now();
-      const { messageId } = envelope;
-      const results = await handler.classify(courier, prepared, messageId, receivedAtMs);
-      const body = JSON.stringify(messageReport(messageId, receivedAtMs, results));
-      const headers = { "content-type": "application/json", ...rateHeaders };
-      return new Response(body, { headers });
-    } catch (error) {
-      throw withHeaders(toProblem(error, redis, log), rateHeaders);
-    }
-  };
+/** @param findPeer the far end of a request */
+export function messageReceiver(deps: Runtime & AuthenticateDeps, findPeer: Receiving["findPeer"]) {
+  const receiving: Receiving = { ...deps, findPeer, refused: new Set() };
+  return <Prepared>(received: Received, handler: MessageHandler<Prepared>) =>
+    receive(receiving, received, handler);
+}
 
-  function startReading<Prepared>(
-    received: Received,
-    courier: Courier,
-    handler: MessageHandler<Prepared>,
-  ): EarlyReading<Prepared> {
-    const body = readBodyOf(received);
-    const early = live.followTestClock().then(() => read(received.request, body, courier, handler));
-    for (const unheard of [body, early]) unheard.catch(() => {});
-    return { courier, body, read: early };
-  }
-
-  /** @throws {Problem} 413, 415, 403 bad signature, 400 bad envelope, 403 other courier, in this order */
-  async function read<Prepared>(
-    request: Request,
-    body: Promise<Uint8Array>,
-    courier: Courier,
-    handler: MessageHandler<Prepared>,
-  ): Promise<Read<Prepared>> {
-    const { envelope, message } = await readMessage(deps, request, await body, courier);
+async function receive<Prepared>(
+  deps: Receiving,
+  received: Received,
+  handler: MessageHandler<Prepared>,
+): Promise<Response> {
+  const { redis, live, log, findPeer, refused } = deps;
+  const { request, server } = received;
+  const peer = () => findPeer(request, server);
+  const bearer = bearerOf(deps, request.headers.get("authorization"));
+  const expected = bearer.courierIn(live.configuration());
+  const admission = authenticate(deps, bearer, peer);
+  const early =
+    expected && !refused.has(expected.code) && mayReadEarly(expected, peer, handler)
+      ? startReading(deps, received, expected, handler)
+      : null;
+  const { courier, rateHeaders } = await admission.catch((error) => {
+    if (expected) refused.add(expected.code);
+    throw error;
+  });
+  refused.delete(courier.code);
+  try {
+    if (handler.requiresActivation && !courier.acceptingEvents) throw notAccepting();
+    // The courier may be another one since, or configured anew: then only the bytes can be used.
+    const { envelope, prepared } = await (early?.courier === courier
+      ? early.read
+      : read(deps, request, early?.body ?? readBodyOf(received), courier, handler));
     const receivedAtMs = live.now();
-    const check: Message["check"] = (event) => {
-      const faults = message.check(event);
-      return faults.length > 0 ? faults : checkTime(event as CourierEvent, receivedAtMs);
-    };
-    return { envelope, prepared: await handler.prepare(courier, { ...message, check }) };
+    const { messageId } = envelope;
+    const results = await handler.classify(courier, prepared, messageId, receivedAtMs);
+    const body = JSON.stringify(messageReport(messageId, receivedAtMs, results));
+    const headers = { "content-type": "application/json", ...rateHeaders };
+    return new Response(body, { headers });
+  } catch (error) {
+    throw withHeaders(toProblem(error, redis, log), rateHeaders);
   }
+}
+
+function startReading<Prepared>(
+  deps: Receiving,
+  received: Received,
+  courier: Courier,
+  handler: MessageHandler<Prepared>,
+): EarlyReading<Prepared> {
+  const body = readBodyOf(received);
+  const early = deps.live
+    .followTestClock()
+    .then(() => read(deps, received.request, body, courier, handler));
+  for (const unheard of [body, early]) unheard.catch(() => {});
+  return { courier, body, read: early };
+}
+
+/** @throws {Problem} 413, 415, 403 bad signature, 400 bad envelope, 403 other courier, in this order */
+async function read<Prepared>(
+  deps: Receiving,
+  request: Request,
+  body: Promise<Uint8Array>,
+  courier: Courier,
+  handler: MessageHandler<Prepared>,
+): Promise<Read<Prepared>> {
+  const { envelope, message } = await readMessage(deps, request, await body, courier);
+  const receivedAtMs = deps.live.now();
+  const check: Message["check"] = (event) => {
+    const faults = message.check(event);
+    return faults.length > 0 ? faults : checkTime(event as CourierEvent, receivedAtMs);
+  };
+  return { envelope, prepared: await handler.prepare(courier, { ...message, check }) };
 }
 
 /** Whether nothing but its rate may still refuse a courier. */

@@ -91,6 +91,17 @@ interface Timeline {
   readonly has: (event: ReceivedEvent) => boolean;
 }
 
+/** @param sorted by `occurredAtMs` */
+function firstFrom(sorted: readonly ReceivedEvent[], atMs: number): number {
+  let [low, high] = [0, sorted.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((sorted[middle]?.occurredAtMs ?? 0) < atMs) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
 function timelineOf(events: readonly ReceivedEvent[]): Timeline {
   const sorted = events.toSorted((one, other) => one.occurredAtMs - other.occurredAtMs);
   const places = new Map(sorted.map((event, at) => [event, at]));
@@ -99,19 +110,9 @@ function timelineOf(events: readonly ReceivedEvent[]): Timeline {
   /** The same towards the beginning, each place at its number plus one. The first one stands for none. */
   const earlier = later.slice();
 
-  function firstFrom(atMs: number): number {
-    let [low, high] = [0, sorted.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if ((sorted[middle]?.occurredAtMs ?? 0) < atMs) low = middle + 1;
-      else high = middle;
-    }
-    return low;
-  }
-
   return {
     nearest(atMs, withinMs) {
-      const at = firstFrom(atMs);
+      const at = firstFrom(sorted, atMs);
       const neighbours = [sorted[free(earlier, at) - 1], sorted[free(later, at)]];
       let nearest: ReceivedEvent | null = null;
       let nearestMs = withinMs;

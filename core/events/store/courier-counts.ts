@@ -66,13 +66,12 @@ export async function countRefused(
 
 function fieldsOf(courier: string, classified: readonly ClassifiedEvent[]): Map<string, number> {
   const fields = new Map<string, number>();
-  const add = (outcome: string, rule: string) => {
-    const field = JSON.stringify([courier, outcome, rule]);
-    fields.set(field, (fields.get(field) ?? 0) + 1);
-  };
   for (const { outcome, errors } of classified) {
-    add(outcome, "");
-    for (const rule of new Set((errors ?? []).map(ruleOf))) add("RULE", rule);
+    const rules = new Set((errors ?? []).map(ruleOf));
+    for (const own of [[outcome, ""], ...[...rules].map((rule) => ["RULE", rule])]) {
+      const field = JSON.stringify([courier, ...own]);
+      fields.set(field, (fields.get(field) ?? 0) + 1);
+    }
   }
   return fields;
 }

@@ -23,6 +23,14 @@ interface Waiting<Ask, Answer> {
   readonly reject: (error: unknown) => void;
 }
 
+interface Commits<Ask, Answer> {
+  readonly call: (asks: readonly Ask[]) => Promise<readonly Answer[]>;
+  readonly limits: GroupCommitLimits;
+  readonly sizeOf: (ask: Ask) => number;
+  readonly waiting: Waiting<Ask, Answer>[];
+  underWay: number;
+}
+
 /**
  * @param call answers in the order of the asks; what it throws is thrown to each of them
  * @param sizeOf what an ask adds to a call
@@ -34,55 +42,60 @@ export function groupCommit<Ask, Answer>(
   sizeOf: (ask: Ask) => number = () => 1,
 ): (ask: Ask) => Promise<Answer> {
   const waiting: Waiting<Ask, Answer>[] = [];
-  let underWay = 0;
-
-  function startCalls(): void {
-    while (underWay < limits.callsUnderWay && waiting.length > 0) {
-      underWay += 1;
-      void settle(waiting.splice(0, fitting()));
-    }
-  }
-
-  function fitting(): number {
-    let size = 0;
-    const end = waiting.findIndex(({ ask }) => {
-      size += sizeOf(ask);
-      return size > limits.sizePerCall;
-    });
-    return end === -1 ? waiting.length : Math.max(1, end);
-  }
-
-  async function settle(batch: readonly Waiting<Ask, Answer>[]): Promise<void> {
-    try {
-      const answers = await inTime(call(batch.map(({ ask }) => ask)));
-      batch.forEach(({ resolve }, at) => {
-        resolve(answers[at] as Answer);
-      });
-    } catch (error) {
-      for (const { reject } of batch) reject(error);
-    }
-    underWay -= 1;
-    startCalls();
-  }
-
-  async function inTime<T>(answer: Promise<T>): Promise<T> {
-    const late = Promise.withResolvers<never>();
-    const refuse = () => late.reject(new NoAnswer(`no answer within ${limits.callMs} ms`));
-    const timer = setTimeout(refuse, limits.callMs);
-    try {
-      return await Promise.race([answer, late.promise]);
-    } finally {
-      clearTimeout(timer);
-    }
-  }
-
+  const commits: Commits<Ask, Answer> = { call, limits, sizeOf, waiting, underWay: 0 };
   return (ask) => {
     if (waiting.length >= limits.waiting) {
       return Promise.reject(new NoAnswer(`${limits.waiting} wait already`));
     }
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
     waiting.push({ ask, resolve, reject });
-    startCalls();
+    startCalls(commits);
     return promise;
   };
+}
+
+function startCalls<Ask, Answer>(commits: Commits<Ask, Answer>): void {
+  const { limits, waiting } = commits;
+  while (commits.underWay < limits.callsUnderWay && waiting.length > 0) {
+    commits.underWay += 1;
+    void settle(commits, waiting.splice(0, fitting(commits)));
+  }
+}
+
+/** @returns how many of those that wait go into the next call */
+function fitting<Ask, Answer>({ limits, sizeOf, waiting }: Commits<Ask, Answer>): number {
+  let size = 0;
+  const end = waiting.findIndex(({ ask }) => {
+    size += sizeOf(ask);
+    return size > limits.sizePerCall;
+  });
+  return end === -1 ? waiting.length : Math.max(1, end);
+}
+
+async function settle<Ask, Answer>(
+  commits: Commits<Ask, Answer>,
+  batch: readonly Waiting<Ask, Answer>[],
+): Promise<void> {
+  try {
+    const answering = commits.call(batch.map(({ ask }) => ask));
+    const answers = await inTime(answering, commits.limits.callMs);
+    batch.forEach(({ resolve }, at) => {
+      resolve(answers[at] as Answer);
+    });
+  } catch (error) {
+    for (const { reject } of batch) reject(error);
+  }
+  commits.underWay -= 1;
+  startCalls(commits);
+}
+
+async function inTime<T>(answer: Promise<T>, limitMs: number): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const refuse = () => late.reject(new NoAnswer(`no answer within ${limitMs} ms`));
+  const timer = setTimeout(refuse, limitMs);
+  try {
+    return await Promise.race([answer, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
