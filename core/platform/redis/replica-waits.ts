@@ -45,6 +45,18 @@ export function onlineReplicasIn(info: string): number {
   return info.match(/^slave\d+:.*\bstate=online\b/gm)?.length ?? 0;
 }
 
+/** What is known of a master's replicas, and the waits for them. */
+interface ReplicaState extends ReplicaTerms {
+  readonly master: Master;
+  readonly name: string;
+  readonly log: Log;
+  /** How many there are; null = as many as are wanted, as far as is known. */
+  few: number | null;
+  lookedAtMs: number;
+  current: Promise<void> | null;
+  next: Promise<void> | null;
+}
+
 /**
  * @param name of the master, for the log
  * @returns waits until what has been written on this connection has reached the replicas
@@ -56,57 +68,61 @@ export function replicaWait(
   { wanted, isStrict }: ReplicaTerms,
   log: Log,
 ): () => Promise<void> {
-  /** How many there are; null = as many as are wanted, as far as is known. */
-  let few: number | null = null;
-  let lookedAtMs = 0;
-  let current: Promise<void> | null = null;
-  let next: Promise<void> | null = null;
+  const known = { few: null, lookedAtMs: 0, current: null, next: null };
+  const state: ReplicaState = { wanted, isStrict, master, name, log, ...known };
+  return () => joinWait(state);
+}
 
-  async function look(): Promise<number> {
-    const online = await replicasOnline(master);
-    lookedAtMs = performance.now();
-    const now = online < wanted ? online : null;
-    if (now !== null && now !== few) {
-      log.error({ node: name, replicas: online, wanted, isStrict }, TOO_FEW);
-    }
-    if (now === null && few !== null) log.info({ node: name, replicas: online }, ENOUGH);
-    few = now;
-    return online;
-  }
-
-  async function confirm(): Promise<void> {
-    if (few !== null && performance.now() >= lookedAtMs + LOOK_AGAIN_MS) await look();
-    if (few !== null && isStrict) throw lacking(few, wanted);
-    const required = few ?? wanted;
-    if (required === 0) return;
-    const wait = ["WAIT", String(required), String(REPLICA_WAIT_MS)];
-    const confirmed = Number(await master.sendCommand(wait));
-    if (confirmed >= required) return;
-    const online = await look();
-    if (isStrict && online < wanted) throw lacking(online, wanted);
-    if (confirmed >= Math.min(wanted, online)) return;
-    throw new NotReplicated(`only ${confirmed} of ${required} replicas have confirmed a write`);
-  }
-
-  function begin(): Promise<void> {
-    current = confirm().finally(() => {
-      current = null;
+function joinWait(state: ReplicaState): Promise<void> {
+  if (state.current === null) return beginWait(state);
+  // One that is under way may have begun before the caller's write. Those that come meanwhile share the next one: the server reads
+  // no further command of a connection that waits, and each would wait in vain on its own where a replica has gone.
+  state.next ??= state.current
+    .catch(() => {})
+    .then(() => {
+      state.next = null;
+      return beginWait(state);
     });
-    return current;
-  }
+  return state.next;
+}
 
-  return () => {
-    if (current === null) return begin();
-    // One that is under way may have begun before the caller's write. Those that come meanwhile share the next one: the server reads
-    // no further command of a connection that waits, and each would wait in vain on its own where a replica has gone.
-    next ??= current
-      .catch(() => {})
-      .then(() => {
-        next = null;
-        return begin();
-      });
-    return next;
-  };
+function beginWait(state: ReplicaState): Promise<void> {
+  state.current = confirm(state).finally(() => {
+    state.current = null;
+  });
+  return state.current;
+}
+
+async function confirm(state: ReplicaState): Promise<void> {
+  const { master, wanted, isStrict } = state;
+  if (state.few !== null && performance.now() >= state.lookedAtMs + LOOK_AGAIN_MS) {
+    await lookAgain(state);
+  }
+  if (state.few !== null && isStrict) throw lacking(state.few, wanted);
+  const required = state.few ?? wanted;
+  if (required === 0) return;
+  const wait = ["WAIT", String(required), String(REPLICA_WAIT_MS)];
+  const confirmed = Number(await master.sendCommand(wait));
+  if (confirmed >= required) return;
+  const online = await lookAgain(state);
+  if (isStrict && online < wanted) throw lacking(online, wanted);
+  if (confirmed >= Math.min(wanted, online)) return;
+  throw new NotReplicated(`only ${confirmed} of ${required} replicas have confirmed a write`);
+}
+
+/** @returns the replicas that are online */
+async function lookAgain(state: ReplicaState): Promise<number> {
+  const { name, wanted, isStrict, log } = state;
+  const online = await replicasOnline(state.master);
+  const { few } = state;
+  state.lookedAtMs = performance.now();
+  const now = online < wanted ? online : null;
+  if (now !== null && now !== few) {
+    log.error({ node: name, replicas: online, wanted, isStrict }, TOO_FEW);
+  }
+  if (now === null && few !== null) log.info({ node: name, replicas: online }, ENOUGH);
+  state.few = now;
+  return online;
 }
 
 function lacking(few: number, wanted: number): NotReplicated {

@@ -83,11 +83,13 @@ export function openWaker(redis: Redis, topic: WakeTopic, onWake = () => {}): Wa
   };
 }
 
+/** The connection of a process for announcements. */
 interface Subscription {
-  /** Subscribes to a topic that somebody waits for from now on. */
-  readonly add: (topic: WakeTopic) => void;
+  readonly redis: Redis;
   readonly listeners: Map<WakeTopic, Set<() => void>>;
-  readonly close: () => void;
+  connection: Redis | null;
+  isClosed: boolean;
+  reopening: Timer | undefined;
 }
 
 const subscriptions = new WeakMap<Redis, Subscription>();
@@ -102,73 +104,70 @@ function listen(redis: Redis, topic: WakeTopic, listener: () => void): () => voi
   own.add(listener);
   if (!known) {
     listeners.set(topic, own);
-    subscription.add(topic);
+    subscribe(subscription, topic);
   }
   return () => {
     own.delete(listener);
     if ([...listeners.values()].some(({ size }) => size > 0)) return;
     subscriptions.delete(redis);
-    subscription.close();
+    close(subscription);
   };
+}
+
+function openSubscription(redis: Redis): Subscription {
+  const closed = { connection: null, isClosed: false, reopening: undefined };
+  const subscription: Subscription = { redis, listeners: new Map(), ...closed };
+  open(subscription);
+  return subscription;
 }
 
 /**
  * A connection that breaks is replaced, on a cluster by one to any master in reach; so is one to a node that is no longer a master.
  * The connection for messages that a cluster's client keeps would hold up its search for masters while it cannot be made.
  */
-function openSubscription(redis: Redis): Subscription {
-  const listeners: Subscription["listeners"] = new Map();
-  let connection: Redis | null = null;
-  let isClosed = false;
-  let timer: Timer | undefined;
-
-  function add(topic: WakeTopic): void {
-    const onMessage = () => {
-      for (const listener of listeners.get(topic) ?? []) listener();
-    };
-    if (connection?.isReady) {
-      void connection.subscribe(wakeChannel(topic), onMessage).catch(() => {});
-    }
+function open(subscription: Subscription): void {
+  const { redis, listeners } = subscription;
+  const own = duplicate(redis);
+  subscription.connection = own;
+  if (!own) {
+    openLater(subscription);
+    return;
   }
+  own.on("error", () => {});
+  own.once("ready", () => {
+    // Closing it while it connects does not end the attempt.
+    if (subscription.isClosed) own.destroy();
+    else for (const topic of listeners.keys()) subscribe(subscription, topic);
+  });
+  own.on("ping-interval", () => {
+    if (!isInUse(redis, own)) replace(subscription, own);
+  });
+  own.once("terminated", () => replace(subscription, own));
+  void own.connect().catch(() => {});
+}
 
-  function open(): void {
-    const own = duplicate(redis);
-    connection = own;
-    if (!own) {
-      openLater();
-      return;
-    }
-    own.on("error", () => {});
-    own.once("ready", () => {
-      // Closing it while it connects does not end the attempt.
-      if (isClosed) own.destroy();
-      else for (const topic of listeners.keys()) add(topic);
-    });
-    own.on("ping-interval", () => {
-      if (!isInUse(redis, own)) replace(own);
-    });
-    own.once("terminated", () => replace(own));
-    void own.connect().catch(() => {});
-  }
-
-  function replace(own: Redis): void {
-    own.destroy();
-    if (!isClosed) openLater();
-  }
-
-  function openLater(): void {
-    timer = setTimeout(open, REOPEN_MS);
-    timer.unref();
-  }
-
-  open();
-  return {
-    listeners,
-    add,
-    close() {
-      isClosed = true;
-      clearTimeout(timer);
-      connection?.destroy();
-    },
+/** To a topic that somebody waits for from now on. */
+function subscribe({ connection, listeners }: Subscription, topic: WakeTopic): void {
+  const onMessage = () => {
+    for (const listener of listeners.get(topic) ?? []) listener();
   };
+  if (connection?.isReady) {
+    void connection.subscribe(wakeChannel(topic), onMessage).catch(() => {});
+  }
+}
+
+function replace(subscription: Subscription, own: Redis): void {
+  own.destroy();
+  if (!subscription.isClosed) openLater(subscription);
+}
+
+function openLater(subscription: Subscription): void {
+  subscription.reopening = setTimeout(open, REOPEN_MS, subscription);
+  subscription.reopening.unref();
+}
+
+function close(subscription: Subscription): void {
+  subscription.isClosed = true;
+  clearTimeout(subscription.reopening);
+  subscription.connection?.destroy();
 }
