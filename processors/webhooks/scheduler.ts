@@ -295,7 +295,6 @@ export function drop(state: Schedule, slot: Slot): void {
 /** Leases that have not begun are not renewed: the deliveries go back to their queues. */
 export function giveBack(state: Schedule, isMeant: (leased: Leased) => boolean): void {
   const back = [...state.waiting, ...state.waitingSilent].filter(isMeant);
-  if (back.length === 0) return;
   state.waiting = state.waiting.filter((one) => !isMeant(one));
   state.waitingSilent = state.waitingSilent.filter((one) => !isMeant(one));
   for (const leased of back) {

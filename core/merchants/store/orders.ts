@@ -55,7 +55,6 @@ async function findOrders(
   naturals: readonly Natural[],
 ): Promise<(StoredOrder | null)[]> {
   const partition = companyPartition(companyId);
-  if (naturals.length === 0) return [];
   const fields = naturals.flatMap(({ source, reference }) => [
     naturalKey(source, reference),
     naturalKeyAsGiven(source, reference),

@@ -135,7 +135,6 @@ export async function readHotShipments(
     if (head && hot) found.set(id, hotShipment(id, head, hot));
   }
   const long = [...found.values()].filter(({ state }) => state.dropped > 0);
-  if (long.length === 0) return found;
   const bases = await readShipmentFields(
     redis,
     long.map(({ id }) => id),
@@ -412,15 +411,12 @@ async function readRepacked(
   writes: readonly Write[],
 ): Promise<ReadonlyMap<number, FieldRow>> {
   const repacked = writes.filter(({ change }) => repacks(change));
-  if (repacked.length === 0) return NO_ROWS;
   return readShipmentFields(
     redis,
     repacked.map(({ commit }) => commit.from.id),
     REPACKED_FIELDS,
   );
 }
-
-const NO_ROWS: ReadonlyMap<number, FieldRow> = new Map();
 
 /** The keys that a call declares, and the names they are derived from. */
 interface CallKeys extends DeclaredKeys {
