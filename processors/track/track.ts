@@ -187,19 +187,17 @@ async function applyAll(deps: TrackDeps, open: Arrivals): Promise<Applied> {
   const committing: Promise<readonly number[]>[] = [];
   const missing: number[] = [];
   const inUnavailable = new Map<number, unknown>();
-  const orUnavailable = (ids: readonly number[]) => (error: unknown) => {
-    if (!isShardUnavailable(error, deps.redis)) throw error;
-    for (const id of ids) inUnavailable.set(id, error);
-  };
   try {
     for (const [at, reading] of gathering.entries()) {
       const ids = calls[at] ?? [];
-      const shipments = await reading.catch(orUnavailable(ids));
+      const shipments = await reading.catch((error) => {
+        keepUnavailable(deps, inUnavailable, ids, error);
+      });
       if (!shipments) continue;
       const found = new Set(shipments.map(({ shipment }) => shipment.id));
       missing.push(...ids.filter((id) => !found.has(id)));
       const commit = apply(deps, await configuration, shipments).catch((error) => {
-        orUnavailable([...found])(error);
+        keepUnavailable(deps, inUnavailable, found, error);
         return [];
       });
       // Its failure is heard at the end, after the others.
@@ -211,6 +209,17 @@ async function applyAll(deps: TrackDeps, open: Arrivals): Promise<Applied> {
     await Promise.allSettled([settled, ...committing]);
   }
   return { conflicts: (await Promise.all(committing)).flat(), missing, inUnavailable };
+}
+
+/** @throws an error that is not of an unavailable shard */
+function keepUnavailable(
+  { redis }: TrackDeps,
+  inUnavailable: Map<number, unknown>,
+  ids: Iterable<number>,
+  error: unknown,
+): void {
+  if (!isShardUnavailable(error, redis)) throw error;
+  for (const id of ids) inUnavailable.set(id, error);
 }
 
 /** @returns ids of shipments that another process has changed meanwhile, or for which more events were parked */
@@ -312,12 +321,9 @@ function plan(configuration: Configuration, gathered: Gathered): Plan {
   const { id, state, meta, base } = shipment;
   const catalogue = configuration.couriers.get(meta.courier)?.catalogue ?? NO_CATALOGUE;
   const left = base && new Set(base.keys);
-  const readFacts = (logged: LoggedFacts) => {
-    const facts = factsOf(catalogue, left, logged);
-    return meta.isErased ? facts.map(erasedFact) : facts;
-  };
-  const events = readFacts(gathered.events);
-  const parked = readFacts(released?.events ?? []).map((fact): Fact => ({ ...fact, parked: true }));
+  const events = factsOf(catalogue, left, meta.isErased, gathered.events);
+  const releasedFacts = factsOf(catalogue, left, meta.isErased, released?.events ?? []);
+  const parked = releasedFacts.map((fact): Fact => ({ ...fact, parked: true }));
   // An event that was resent in full replaces its parked copy: it is folded first and the copy is known then.
   const arrived = foldAll(state, events);
   const joined = foldAll(arrived.state, parked);
@@ -352,19 +358,23 @@ type LoggedFacts = ReadonlyArray<Omit<LoggedEvent, "shipmentId" | "courier">>;
 function factsOf(
   catalogue: Catalogue,
   left: ReadonlySet<string> | null,
+  isErased: boolean | undefined,
   logged: LoggedFacts,
 ): Fact[] {
   const here = left === null ? logged : logged.filter(({ factKey }) => !left.has(factKey));
-  return here.map(({ factKey, event, receivedAtMs, messageIndex, messageId, traceparent }) => ({
-    key: factKey,
-    event,
-    occurredAtMs: instantOf(event.occurredAt),
-    receivedAtMs,
-    messageIndex,
-    mapping: mapStatus(catalogue, event),
-    ...(messageId !== undefined && { messageId }),
-    ...(traceparent !== undefined && { traceparent }),
-  }));
+  const facts = here.map(
+    ({ factKey, event, receivedAtMs, messageIndex, messageId, traceparent }) => ({
+      key: factKey,
+      event,
+      occurredAtMs: instantOf(event.occurredAt),
+      receivedAtMs,
+      messageIndex,
+      mapping: mapStatus(catalogue, event),
+      ...(messageId !== undefined && { messageId }),
+      ...(traceparent !== undefined && { traceparent }),
+    }),
+  );
+  return isErased ? facts.map(erasedFact) : facts;
 }
 
 /**

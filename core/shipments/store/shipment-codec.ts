@@ -121,25 +121,28 @@ function metaOf(row: any): ShipmentMeta {
 }
 
 /** The facts that said something stand in one list; most things were said by the same one or two. */
-function createOrders(keys: readonly string[]) {
-  const saidBy: string[] = [];
-  const rows: Row[] = [];
-  const at = (by: FactOrder): number => {
-    const known = saidBy.indexOf(by.key);
-    if (known !== -1) return known;
-    const index = keys.indexOf(by.key);
-    const row: unknown[] = [index === -1 ? by.key : index, by.occurredAtMs, by.receivedAtMs];
-    if (by.messageIndex !== 0 || by.terminal) row.push(unlessZero(by.messageIndex));
-    if (by.terminal) row.push(1);
-    rows.push(row);
-    return saidBy.push(by.key) - 1;
-  };
-  return { rows, at };
+interface Orders {
+  readonly keys: readonly string[];
+  readonly saidBy: string[];
+  readonly rows: Row[];
+}
+
+/** @returns the place of a fact in the list, where it is added if it is not there */
+function placeOf({ keys, saidBy, rows }: Orders, by: FactOrder): number {
+  const known = saidBy.indexOf(by.key);
+  if (known !== -1) return known;
+  const index = keys.indexOf(by.key);
+  const row: unknown[] = [index === -1 ? by.key : index, by.occurredAtMs, by.receivedAtMs];
+  if (by.messageIndex !== 0 || by.terminal) row.push(unlessZero(by.messageIndex));
+  if (by.terminal) row.push(1);
+  rows.push(row);
+  return saidBy.push(by.key) - 1;
 }
 
 function stateRow(state: ShipmentState): Row {
   const { keys, last, mapped, estimate, proof, pickupPoint, actionUrl, parcels } = state;
-  const { rows: orders, at } = createOrders(keys);
+  const orders: Orders = { keys, saidBy: [], rows: [] };
+  const at = (by: FactOrder) => placeOf(orders, by);
   const mappedRow = (one: ShipmentState["mapped"]) => one && [at(one.by), ...pairRow(one.value)];
   const rows = [
     last && [at(last.by), last.value.place],
@@ -156,7 +159,7 @@ function stateRow(state: ShipmentState): Row {
     pairRow(state.pair),
     isPlain ? keys.join("") : keys,
     state.pairs,
-    orders,
+    orders.rows,
     [...rows, parcelRows],
     trimmed([
       state.isReturn ? 1 : null,
@@ -216,7 +219,7 @@ function said<T>(orders: readonly FactOrder[], row: readonly number[] | 0, value
   return by === undefined ? null : { by, value: value() };
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: positional, see createOrders
+// biome-ignore lint/suspicious/noExplicitAny: positional, see placeOf
 function orderOf(keys: readonly string[], row: any): FactOrder {
   return {
     occurredAtMs: row[1],

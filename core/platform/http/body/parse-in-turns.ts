@@ -123,7 +123,7 @@ interface Positions {
 function* assemble(bytes: Uint8Array, options: TurnOptions): Generator<void, ParsedJson> {
   const { itemBytes = Number.POSITIVE_INFINITY, valueBytes = VALUE_LIMIT_BYTES } = options;
   const from = textStart(bytes);
-  const pieces = collect(bytes, from, options);
+  const pieces = openPieces(bytes, from, options);
   const positions: Positions = { startAt: [from], openAt: [] };
   const { startAt, openAt } = positions;
   let depth = 0;
@@ -146,13 +146,14 @@ function* assemble(bytes: Uint8Array, options: TurnOptions): Generator<void, Par
       if (depth === ITEM_DEPTH && at - (startAt[depth] ?? 0) > itemBytes) {
         throw new ItemTooLarge();
       }
-      if (isEnd ? pieces.end(at, depth) : pieces.comma(at, depth, positions)) yield;
+      const isParsed = isEnd ? takeEnd(pieces, at, depth) : takeComma(pieces, at, depth, positions);
+      if (isParsed) yield;
       if (isEnd) depth -= 1;
       else startAt[depth] = at + 1;
     }
   }
   if (depth !== 0) throw notJson();
-  return pieces.finish();
+  return finish(pieces);
 }
 
 /** @returns the position of the closing quote */
@@ -177,99 +178,123 @@ function valueTooLarge(valueBytes: number): JsonFault {
   return new JsonFault(`The text holds a single value of more than ${valueBytes} bytes.`);
 }
 
-/** Parses pieces and adds them to the lists and objects that are open; `opened[n]` is at depth `n`. */
-function collect(bytes: Uint8Array, from: number, options: TurnOptions) {
-  const { wanted, pieceBytes = PIECE_BYTES, valueBytes = VALUE_LIMIT_BYTES } = options;
-  const whole: unknown[] = [];
-  const opened: Opened[] = [
-    { value: whole, isList: true, key: "", add: keepElements(whole), elementEnded: false },
-  ];
-  const { parse, hasSurrogateEscapes } = fragmentParser(bytes, pieceBytes, valueBytes);
+/** A text of which pieces are parsed and added to the lists and objects that are open. */
+interface Pieces {
+  readonly bytes: Uint8Array;
+  readonly wanted: Wanted | undefined;
+  readonly pieceBytes: number;
+  readonly valueBytes: number;
+  /** What the text holds: one value. */
+  readonly whole: unknown[];
+  /** By depth. */
+  readonly opened: Opened[];
   /** Where the unparsed elements of the innermost open value begin. */
-  let pieceAt = from;
-
-  function innermost(): Opened {
-    const last = opened.at(-1);
-    if (!last) throw notJson();
-    return last;
-  }
-
-  /** Parses everything before `end` and adds it to the innermost value. */
-  function take(end: number): void {
-    const { isList, elementEnded, add } = innermost();
-    if (elementEnded) {
-      refuseText(bytes, pieceAt, end, valueBytes);
-      return;
-    }
-    const piece = parse(pieceAt, end, isList ? "[" : "{", isList ? "]" : "}");
-    // Values are opened only at a comma, so there is an element on either side.
-    if (isEmpty(piece.value as object)) throw notJson();
-    add(piece.value as object, piece.hasSurrogateEscapes);
-  }
-
-  /** Opens the current element of the innermost value. */
-  function open({ startAt, openAt }: Positions): void {
-    const outer = innermost();
-    const elementAt = startAt[opened.length - 1] ?? 0;
-    const bracketAt = openAt[opened.length] ?? 0;
-    if (elementAt > pieceAt) take(elementAt - 1);
-    else if (outer.elementEnded) throw notJson();
-    outer.elementEnded = false;
-    let key = "";
-    if (outer.isList) refuseText(bytes, elementAt, bracketAt, valueBytes);
-    else [key = ""] = Object.keys(parse(elementAt, bracketAt, "{", "[]}").value as object);
-    const isList = bytes[bracketAt] === BRACKET;
-    const value = isList ? [] : {};
-    const add = adder(value, key, opened.length, wanted);
-    opened.push({ value, isList, key, add, elementEnded: false });
-    pieceAt = bracketAt + 1;
-  }
-
-  return {
-    /** @returns whether a piece was parsed */
-    comma(at: number, depth: number, positions: Positions): boolean {
-      const isBetween = depth === opened.length - 1 && innermost().elementEnded;
-      if (!isBetween && at - pieceAt < pieceBytes) return false;
-      while (opened.length <= depth) open(positions);
-      take(at);
-      innermost().elementEnded = false;
-      pieceAt = at + 1;
-      return true;
-    },
-    /** The end of the value at `depth`. */
-    end(at: number, depth: number): boolean {
-      if (depth === 0) throw notJson();
-      if (depth > opened.length - 1) return false;
-      const { value, isList, key } = innermost();
-      if (bytes[at] !== (isList ? BRACKET_END : BRACE_END)) throw notJson();
-      take(at);
-      opened.pop();
-      const outer = innermost();
-      outer.add(outer.isList ? [value] : { [key]: value }, false);
-      outer.elementEnded = true;
-      pieceAt = at + 1;
-      return true;
-    },
-    finish(): ParsedJson {
-      take(bytes.length);
-      if (whole.length !== 1) throw notJson();
-      return { value: whole[0], hasSurrogateEscapes: hasSurrogateEscapes() };
-    },
-  };
+  pieceAt: number;
+  /** Whether any piece so far held a surrogate escape. */
+  hasSurrogateEscapes: boolean;
 }
 
-/** Parses fragments of a text, and remembers whether any of them held a surrogate escape. */
-function fragmentParser(bytes: Uint8Array, pieceBytes: number, valueBytes: number) {
-  let hasSurrogateEscapes = false;
+function openPieces(bytes: Uint8Array, from: number, options: TurnOptions): Pieces {
+  const { wanted, pieceBytes = PIECE_BYTES, valueBytes = VALUE_LIMIT_BYTES } = options;
+  const whole: unknown[] = [];
+  const add = keepElements(whole);
+  const opened: Opened[] = [{ value: whole, isList: true, key: "", add, elementEnded: false }];
+  const limits = { pieceBytes, valueBytes };
+  return { bytes, wanted, ...limits, whole, opened, pieceAt: from, hasSurrogateEscapes: false };
+}
 
-  function parse(begin: number, end: number, before: string, after: string): ParsedJson {
-    if (end - begin > pieceBytes + valueBytes) throw valueTooLarge(valueBytes);
-    const parsed = parseFragment(bytes.subarray(begin, end), before, after);
-    hasSurrogateEscapes ||= parsed.hasSurrogateEscapes;
-    return parsed;
+/** @returns whether a piece was parsed */
+function takeComma(pieces: Pieces, at: number, depth: number, positions: Positions): boolean {
+  const { opened, pieceBytes } = pieces;
+  const isBetween = depth === opened.length - 1 && innermost(pieces).elementEnded;
+  if (!isBetween && at - pieces.pieceAt < pieceBytes) return false;
+  while (opened.length <= depth) openElement(pieces, positions);
+  takePiece(pieces, at);
+  innermost(pieces).elementEnded = false;
+  pieces.pieceAt = at + 1;
+  return true;
+}
+
+/**
+ * The end of the value at `depth`.
+ * @returns whether a piece was parsed
+ */
+function takeEnd(pieces: Pieces, at: number, depth: number): boolean {
+  const { bytes, opened } = pieces;
+  if (depth === 0) throw notJson();
+  if (depth > opened.length - 1) return false;
+  const { value, isList, key } = innermost(pieces);
+  if (bytes[at] !== (isList ? BRACKET_END : BRACE_END)) throw notJson();
+  takePiece(pieces, at);
+  opened.pop();
+  const outer = innermost(pieces);
+  outer.add(outer.isList ? [value] : { [key]: value }, false);
+  outer.elementEnded = true;
+  pieces.pieceAt = at + 1;
+  return true;
+}
+
+function finish(pieces: Pieces): ParsedJson {
+  takePiece(pieces, pieces.bytes.length);
+  const { whole, hasSurrogateEscapes } = pieces;
+  if (whole.length !== 1) throw notJson();
+  return { value: whole[0], hasSurrogateEscapes };
+}
+
+function innermost({ opened }: Pieces): Opened {
+  const last = opened.at(-1);
+  if (!last) throw notJson();
+  return last;
+}
+
+/** Parses everything before `end` and adds it to the innermost value. */
+function takePiece(pieces: Pieces, end: number): void {
+  const { bytes, pieceAt, valueBytes } = pieces;
+  const { isList, elementEnded, add } = innermost(pieces);
+  if (elementEnded) {
+    refuseText(bytes, pieceAt, end, valueBytes);
+    return;
   }
+  const piece = parsePiece(pieces, pieceAt, end, isList ? "[" : "{", isList ? "]" : "}");
+  // Values are opened only at a comma, so there is an element on either side.
+  if (isEmpty(piece.value as object)) throw notJson();
+  add(piece.value as object, piece.hasSurrogateEscapes);
+}
 
-  return { parse, hasSurrogateEscapes: () => hasSurrogateEscapes };
+/** Opens the current element of the innermost value. */
+function openElement(pieces: Pieces, { startAt, openAt }: Positions): void {
+  const { bytes, opened, valueBytes } = pieces;
+  const outer = innermost(pieces);
+  const elementAt = startAt[opened.length - 1] ?? 0;
+  const bracketAt = openAt[opened.length] ?? 0;
+  if (elementAt > pieces.pieceAt) takePiece(pieces, elementAt - 1);
+  else if (outer.elementEnded) throw notJson();
+  outer.elementEnded = false;
+  let key = "";
+  if (outer.isList) refuseText(bytes, elementAt, bracketAt, valueBytes);
+  else {
+    const named = parsePiece(pieces, elementAt, bracketAt, "{", "[]}");
+    [key = ""] = Object.keys(named.value as object);
+  }
+  const isList = bytes[bracketAt] === BRACKET;
+  const value = isList ? [] : {};
+  const add = adder(value, key, opened.length, pieces.wanted);
+  opened.push({ value, isList, key, add, elementEnded: false });
+  pieces.pieceAt = bracketAt + 1;
+}
+
+function parsePiece(
+  pieces: Pieces,
+  begin: number,
+  end: number,
+  before: string,
+  after: string,
+): ParsedJson {
+  const { bytes, pieceBytes, valueBytes } = pieces;
+  if (end - begin > pieceBytes + valueBytes) throw valueTooLarge(valueBytes);
+  const parsed = parseFragment(bytes.subarray(begin, end), before, after);
+  pieces.hasSurrogateEscapes ||= parsed.hasSurrogateEscapes;
+  return parsed;
 }
 
 /** Where the elements of a list or object opened at a given depth go. */
