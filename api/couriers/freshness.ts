@@ -11,20 +11,14 @@ const KEPT_MS = 1_000;
 /** What an event goes through before it counts. */
 const GROUPS: ReadonlySet<string> = new Set(["track", "analytics"]);
 
+type Deps = Pick<ApiDeps, "redis" | "live">;
+
 /** @returns ISO 8601 with offset, never later than the truth */
-export function freshness({ redis, live }: Pick<ApiDeps, "redis" | "live">) {
+export function freshness(deps: Deps) {
   let known = { untilMs: 0, asOf: Promise.resolve("") };
-
-  async function look(): Promise<string> {
-    const nowMs = live.now();
-    const lags = (await readLags(redis)).filter(({ group }) => GROUPS.has(group));
-    const behindMs = Math.max(0, ...lags.map(({ seconds }) => seconds * 1000));
-    return romeIso(Math.floor(nowMs - behindMs));
-  }
-
   return async (): Promise<string> => {
     if (performance.now() >= known.untilMs) {
-      const asOf = look();
+      const asOf = lookUp(deps);
       known = { untilMs: performance.now() + KEPT_MS, asOf };
       asOf.catch(() => {
         known = { untilMs: 0, asOf: Promise.resolve("") };
@@ -32,4 +26,11 @@ export function freshness({ redis, live }: Pick<ApiDeps, "redis" | "live">) {
     }
     return known.asOf;
   };
+}
+
+async function lookUp({ redis, live }: Deps): Promise<string> {
+  const nowMs = live.now();
+  const lags = (await readLags(redis)).filter(({ group }) => GROUPS.has(group));
+  const behindMs = Math.max(0, ...lags.map(({ seconds }) => seconds * 1000));
+  return romeIso(Math.floor(nowMs - behindMs));
 }

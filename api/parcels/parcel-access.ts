@@ -39,46 +39,55 @@ export const LIMIT_DEFAULT = 20;
 export const LIMIT_MAX = 100;
 export const PAGE_MAX = 1_000_000_000;
 
+interface Reading {
+  readonly params: URLSearchParams;
+  readonly faults: Fault[];
+}
+
 /** @throws {Problem} 422 */
 export function readParcelQuery(params: URLSearchParams): ParcelQuery {
   const faults: Fault[] = [];
-
-  function text(name: string): string | null {
-    const [value = null, ...more] = params.getAll(name);
-    if (more.length > 0) {
-      const message = "The parameter is given more than once.";
-      faults.push({ path: name, code: "TOO_MANY", message });
-    }
-    return value;
-  }
-
-  function key(name: string): string {
-    const value = text(name) ?? "";
-    if (value === "") {
-      faults.push({ path: name, code: "REQUIRED", message: "The parameter is required." });
-    } else if ([...value].length > KEY_LENGTH) {
-      faults.push({ path: name, code: "TOO_LONG", message: `At most ${KEY_LENGTH} characters.` });
-    }
-    return value;
-  }
-
-  function integer(name: string, fallback: number, max: number): number {
-    const value = text(name);
-    if (value === null) return fallback;
-    if (!/^[+-]?\d+$/.test(value)) {
-      faults.push({ path: name, code: "WRONG_TYPE", message: "A whole number." });
-    } else if (Number(value) < 1 || Number(value) > max) {
-      faults.push({ path: name, code: "OUT_OF_RANGE", message: `From 1 to ${max}.` });
-    }
-    return Number(value);
-  }
-
+  const reading: Reading = { params, faults };
   const query = {
-    orderReference: key("orderReference"),
-    orderOrigin: key("orderOrigin"),
-    page: integer("page", 1, PAGE_MAX),
-    limit: integer("limit", LIMIT_DEFAULT, LIMIT_MAX),
+    orderReference: key(reading, "orderReference"),
+    orderOrigin: key(reading, "orderOrigin"),
+    page: integer(reading, "page", 1, PAGE_MAX),
+    limit: integer(reading, "limit", LIMIT_DEFAULT, LIMIT_MAX),
   };
   if (faults.length > 0) throw validationFailed(faults, Object.fromEntries(params));
   return query;
+}
+
+function text(reading: Reading, name: string): string | null {
+  const [value = null, ...more] = reading.params.getAll(name);
+  if (more.length > 0) {
+    const message = "The parameter is given more than once.";
+    reading.faults.push({ path: name, code: "TOO_MANY", message });
+  }
+  return value;
+}
+
+function key(reading: Reading, name: string): string {
+  const value = text(reading, name) ?? "";
+  if (value === "") {
+    reading.faults.push({ path: name, code: "REQUIRED", message: "The parameter is required." });
+  } else if ([...value].length > KEY_LENGTH) {
+    reading.faults.push({
+      path: name,
+      code: "TOO_LONG",
+      message: `At most ${KEY_LENGTH} characters.`,
+    });
+  }
+  return value;
+}
+
+function integer(reading: Reading, name: string, fallback: number, max: number): number {
+  const value = text(reading, name);
+  if (value === null) return fallback;
+  if (!/^[+-]?\d+$/.test(value)) {
+    reading.faults.push({ path: name, code: "WRONG_TYPE", message: "A whole number." });
+  } else if (Number(value) < 1 || Number(value) > max) {
+    reading.faults.push({ path: name, code: "OUT_OF_RANGE", message: `From 1 to ${max}.` });
+  }
+  return Number(value);
 }

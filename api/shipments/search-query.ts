@@ -37,86 +37,97 @@ const DEFAULT_SORT: SortOrder = { by: "id", descending: true };
 
 const EXACT_FIELDS = ["orderReference", "custom1", "custom2", "custom3"] as const;
 
+interface Reading {
+  readonly params: URLSearchParams;
+  readonly faults: Fault[];
+}
+
 /** @throws {Problem} 422 */
 export function readSearch(params: URLSearchParams): Search {
   const faults: Fault[] = [];
-
-  function fault(path: string, code: FaultCode, message: string): null {
-    faults.push({ path, code, message });
-    return null;
-  }
-
-  function text(name: string): string | null {
-    const [value, ...more] = params.getAll(name);
-    if (value === undefined) return null;
-    if (more.length > 0) return fault(name, "TOO_MANY", "The parameter is given more than once.");
-    if (value === "") return fault(name, "TOO_SHORT", "The text must not be empty.");
-    if ([...value].length > TEXT_MAX)
-      return fault(name, "TOO_LONG", `At most ${TEXT_MAX} characters.`);
-    return value;
-  }
-
-  function integer(name: string, fallback: number, max: number): number {
-    const value = text(name);
-    if (value === null) return fallback;
-    if (!/^[+-]?\d+$/.test(value)) fault(name, "WRONG_TYPE", "A whole number.");
-    else if (Number(value) < 1) fault(name, "OUT_OF_RANGE", "At least 1.");
-    else if (Number(value) > max) fault(name, "OUT_OF_RANGE", `At most ${max}.`);
-    return Number(value);
-  }
-
-  function oneOf<T>(name: string, fallback: T, values: Readonly<Record<string, T>>): T {
-    const value = text(name);
-    if (value === null) return fallback;
-    if (Object.hasOwn(values, value)) return values[value] ?? fallback;
-    fault(name, "NOT_ALLOWED", `One of ${Object.keys(values).join(", ")}.`);
-    return fallback;
-  }
-
-  function day(name: string): number | null {
-    const value = text(name);
-    if (value === null) return null;
-    if (isCalendarDate(value)) return Date.parse(value) / DAY_MS;
-    return fault(name, "BAD_FORMAT", "A real date as YYYY-MM-DD.");
-  }
-
-  function second(name: string): number | null {
-    const value = text(name);
-    if (value === null) return null;
-    const instantMs = parseRomeDateTime(value);
-    if (instantMs !== null) return Math.floor(instantMs / 1000);
-    return fault(name, "BAD_FORMAT", "A date and time as YYYY-MM-DD HH:MM:SS, Europe/Rome.");
-  }
-
-  function statuses(name: string): readonly Status[] | null {
-    const value = text(name);
-    if (value === null) return null;
-    if (!STATUS_LIST.test(value)) {
-      return fault(name, "NOT_ALLOWED", `A comma-separated list of ${STATUSES.join(", ")}.`);
-    }
-    const names = value.split(",").map((part) => part.trim());
-    const chosen = [...new Set(names.filter(isStatus))];
-    return chosen.length === STATUSES.length ? null : chosen;
-  }
-
+  const reading: Reading = { params, faults };
   const exact = EXACT_FIELDS.flatMap((name): [ExactField, string][] => {
-    const value = text(name);
+    const value = text(reading, name);
     return value === null ? [] : [[name, value]];
   });
   const search: Search = {
-    scope: oneOf("scope", "channel", { channel: "channel", company: "company" } as const),
+    scope: oneOf(reading, "scope", "channel", { channel: "channel", company: "company" } as const),
     filters: {
-      trackingNumber: text("trackingNumber"),
+      trackingNumber: text(reading, "trackingNumber"),
       exact: Object.fromEntries(exact),
-      shipFrom: day("shipDateFrom"),
-      shipTo: day("shipDateTo"),
-      statuses: statuses("status"),
-      updatedFrom: second("updatedAfter"),
-      order: oneOf("sortBy", DEFAULT_SORT, SORTS),
+      shipFrom: day(reading, "shipDateFrom"),
+      shipTo: day(reading, "shipDateTo"),
+      statuses: statuses(reading, "status"),
+      updatedFrom: second(reading, "updatedAfter"),
+      order: oneOf(reading, "sortBy", DEFAULT_SORT, SORTS),
     },
-    page: integer("page", 1, PAGE_MAX),
-    limit: integer("limit", LIMIT_DEFAULT, LIMIT_MAX),
+    page: integer(reading, "page", 1, PAGE_MAX),
+    limit: integer(reading, "limit", LIMIT_DEFAULT, LIMIT_MAX),
   };
   if (faults.length > 0) throw validationFailed(faults, Object.fromEntries(params));
   return search;
+}
+
+function fault(reading: Reading, path: string, code: FaultCode, message: string): null {
+  reading.faults.push({ path, code, message });
+  return null;
+}
+
+function text(reading: Reading, name: string): string | null {
+  const [value, ...more] = reading.params.getAll(name);
+  if (value === undefined) return null;
+  if (more.length > 0)
+    return fault(reading, name, "TOO_MANY", "The parameter is given more than once.");
+  if (value === "") return fault(reading, name, "TOO_SHORT", "The text must not be empty.");
+  if ([...value].length > TEXT_MAX)
+    return fault(reading, name, "TOO_LONG", `At most ${TEXT_MAX} characters.`);
+  return value;
+}
+
+function integer(reading: Reading, name: string, fallback: number, max: number): number {
+  const value = text(reading, name);
+  if (value === null) return fallback;
+  if (!/^[+-]?\d+$/.test(value)) fault(reading, name, "WRONG_TYPE", "A whole number.");
+  else if (Number(value) < 1) fault(reading, name, "OUT_OF_RANGE", "At least 1.");
+  else if (Number(value) > max) fault(reading, name, "OUT_OF_RANGE", `At most ${max}.`);
+  return Number(value);
+}
+
+function oneOf<T>(
+  reading: Reading,
+  name: string,
+  fallback: T,
+  values: Readonly<Record<string, T>>,
+): T {
+  const value = text(reading, name);
+  if (value === null) return fallback;
+  if (Object.hasOwn(values, value)) return values[value] ?? fallback;
+  fault(reading, name, "NOT_ALLOWED", `One of ${Object.keys(values).join(", ")}.`);
+  return fallback;
+}
+
+function day(reading: Reading, name: string): number | null {
+  const value = text(reading, name);
+  if (value === null) return null;
+  if (isCalendarDate(value)) return Date.parse(value) / DAY_MS;
+  return fault(reading, name, "BAD_FORMAT", "A real date as YYYY-MM-DD.");
+}
+
+function second(reading: Reading, name: string): number | null {
+  const value = text(reading, name);
+  if (value === null) return null;
+  const instantMs = parseRomeDateTime(value);
+  if (instantMs !== null) return Math.floor(instantMs / 1000);
+  return fault(reading, name, "BAD_FORMAT", "A date and time as YYYY-MM-DD HH:MM:SS, Europe/Rome.");
+}
+
+function statuses(reading: Reading, name: string): readonly Status[] | null {
+  const value = text(reading, name);
+  if (value === null) return null;
+  if (!STATUS_LIST.test(value)) {
+    return fault(reading, name, "NOT_ALLOWED", `A comma-separated list of ${STATUSES.join(", ")}.`);
+  }
+  const names = value.split(",").map((part) => part.trim());
+  const chosen = [...new Set(names.filter(isStatus))];
+  return chosen.length === STATUSES.length ? null : chosen;
 }
