@@ -1611,7 +1611,7 @@ export interface components {
                 event: {
                     /** @description Europe/Rome, without offset */
                     date: string;
-                    /** @description the carrier's own text */
+                    /** @description the courier's own text */
                     courierStatus: string;
                     place: string | null;
                     /** @description null today */

@@ -13,7 +13,8 @@ export const DOCUMENTS = [
   "CONTRIBUTING.md",
   "client/README.md",
   "client/python/README.md",
-  ...[...new Glob("docs/{,operations/}*.md").scanSync(".")].sort(),
+  ...[...new Glob("docs/*.md").scanSync(".")].sort(),
+  ...[...new Glob("docs/operations/*.md").scanSync(".")].sort(),
 ];
 
 /** In order. What is fenced without a language is output, or a file to look at. */

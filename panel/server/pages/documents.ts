@@ -63,12 +63,12 @@ function readPage(guide: Guide): Page {
 }
 
 function documentPage(page: Page, pages: readonly Page[]): string {
-  const text = readGuide(page.source).replace(/^# .*\n/, "");
-  const body = withAddresses(markdown(withChart(page.name, text)), page, pages);
+  const text = withChart(page.name, readGuide(page.source));
+  const body = withAddresses(markdown(text), page, pages);
   return referencePage(page.title, body, { menu: menuOf(pages, page) });
 }
 
-/** Links lead to the addresses that pages and files have here; wide tables scroll by themselves. */
+/** Links lead to the addresses that pages and files have here; wide tables scroll by themselves; the page shows its title itself. */
 function withAddresses({ markup }: Html, { source }: Page, pages: readonly Page[]): Html {
   const rewriter = new HTMLRewriter();
   for (const [selector, name] of [
@@ -86,6 +86,7 @@ function withAddresses({ markup }: Html, { source }: Page, pages: readonly Page[
       },
     });
   }
+  rewriter.on("h1", { element: (element) => void element.remove() });
   rewriter.on("table", {
     element: (element) => {
       element.before('<div class="wide">', { html: true });
@@ -97,6 +98,11 @@ function withAddresses({ markup }: Html, { source }: Page, pages: readonly Page[
 
 function addressOf({ name }: Guide): string {
   return name === FIRST_PAGE ? "/docs" : `/docs/${name}`;
+}
+
+/** The part under the title is the page itself. */
+function partOf(page: Page, { id, level }: Page["sections"][number]): string {
+  return level === 1 ? addressOf(page) : `${addressOf(page)}#${id}`;
 }
 
 function menuOf(pages: readonly Page[], shown: Page | null, words = ""): Html {
@@ -130,7 +136,7 @@ function searchPage({ url }: Request, pages: readonly Page[]): Response {
       before,
       match,
       after,
-    }) => html`<p><a href="${addressOf(page)}#${section.id}">${page.title}: ${section.heading}</a><br>
+    }) => html`<p><a href="${partOf(page, section)}">${page.title}: ${section.heading}</a><br>
 ${before}<mark>${match}</mark>${after}</p>
 `,
   );

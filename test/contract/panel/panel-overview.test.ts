@@ -140,7 +140,7 @@ describe("alarms", () => {
       const links = [...text.matchAll(/href="([^"]*)"/g)].map(([, link = ""]) => link);
       const others = links.filter((link) => /^\/(?!docs\/)/.test(link));
       const dead = links.filter((link) => {
-        if (/^https?:/.test(link) || others.includes(link)) return false;
+        if (/^(https?|data):/.test(link) || others.includes(link)) return false;
         return !leadsSomewhere(link.startsWith("#") ? name + link : link.replace("/docs/", ""));
       });
       for (const link of others) {
