@@ -9,9 +9,9 @@ import {
   Outlet,
   redirect,
 } from "@tanstack/react-router";
+import { pageOf } from "./page-of.ts";
 import { OverviewPage } from "./pages/overview/overview-page.tsx";
 import { NotFoundPage } from "./parts/not-found-page.tsx";
-import { pageOf } from "./parts/page-of.ts";
 import { PagePending } from "./parts/page-pending.tsx";
 import { PageProblem } from "./parts/page-problem.tsx";
 import { tabSearch } from "./parts/use-tab.ts";

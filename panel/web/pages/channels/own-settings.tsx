@@ -10,11 +10,11 @@ import { Facts } from "#panel/web/parts/facts.tsx";
 import { faultOf } from "#panel/web/parts/fault-of.ts";
 import { SaveButton } from "#panel/web/parts/save-button.tsx";
 import { Section } from "#panel/web/parts/section.tsx";
-import { inputType, SettingField, useSettingText } from "#panel/web/parts/setting-field.tsx";
 import { tell, tellProblem } from "#panel/web/parts/tell.ts";
 import { useAction } from "#panel/web/parts/use-action.ts";
 import { queries } from "#panel/web/queries.ts";
 import { isShadow } from "./choices.ts";
+import { inputType, SettingField, useSettingText } from "./setting-field.tsx";
 import { useMayChange } from "./use-may-change.ts";
 
 const FIELDS = channelForm();

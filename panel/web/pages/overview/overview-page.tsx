@@ -8,12 +8,12 @@ import { PageHead } from "#panel/web/parts/page-head.tsx";
 import { PagePending } from "#panel/web/parts/page-pending.tsx";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
 import { Section } from "#panel/web/parts/section.tsx";
-import { Stat } from "#panel/web/parts/stat.tsx";
 import { whenIdle } from "#panel/web/parts/when-idle.ts";
 import { AlarmList } from "./alarm-list.tsx";
 import { ConsumerTable, LedgerTable, StoreList } from "./overview-tables.tsx";
 import { PartitionTable } from "./partition-table.tsx";
 import { Pipeline } from "./pipeline.tsx";
+import { Stat } from "./stat.tsx";
 import { type Reading, useOverview } from "./use-overview.ts";
 
 /** Below that, something is wrong with receivers. */

@@ -1,6 +1,6 @@
 import { lazyRouteComponent } from "@tanstack/react-router";
 import { ApiProblem, UNREACHABLE } from "#panel/web/api/call.ts";
-import { tellProblem } from "./tell.ts";
+import { tellProblem } from "./parts/tell.ts";
 
 const RETRY_MS = 2_000;
 
