@@ -138,7 +138,7 @@ describe("alarms", () => {
     }
     for (const [name, text] of pages) {
       const links = [...text.matchAll(/href="([^"]*)"/g)].map(([, link = ""]) => link);
-      const others = links.filter((link) => /^\/(?!docs\/)/.test(link));
+      const others = links.filter((link) => /^\/(?!docs\/(?!source\/))/.test(link));
       const dead = links.filter((link) => {
         if (/^(https?|data):/.test(link) || others.includes(link)) return false;
         return !leadsSomewhere(link.startsWith("#") ? name + link : link.replace("/docs/", ""));
