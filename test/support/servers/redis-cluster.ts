@@ -487,6 +487,11 @@ async function follow(replica: Node, master: Node): Promise<void> {
     "the replica follows its master",
   );
   await eventually(() => isInStep(replica), "the replica is in step");
+  // A master counts it from the replica's first word on.
+  await eventually(
+    async () => /\bstate=online\b/.test(String(await master.send("INFO", "replication"))),
+    "the master counts its replica",
+  );
 }
 
 async function isServing({ send }: Node): Promise<void> {
