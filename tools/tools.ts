@@ -15,6 +15,10 @@ export const TOOLS: Readonly<Record<string, readonly [file: string, about: strin
   release: ["tools/release/main.ts", "releases a version: VERSION [--dry-run] [--test]"],
   reliability: ["test/reliability/main.ts", "the reliability tests for an hour: [--minutes N]"],
   sbom: ["tools/sbom/main.ts", "prints the software bill of materials"],
+  "settings-table": [
+    "tools/settings-table/main.ts",
+    "writes the table of a channel's settings in docs/operations/settings.md",
+  ],
   screenshots: ["test/screenshots/main.ts", "takes the pictures of the README from a running demo"],
   steady: ["test/steady.ts", "finds flaky tests: [--runs N] [--busy N]"],
 };

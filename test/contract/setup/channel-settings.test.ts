@@ -9,7 +9,7 @@ import { applySetupFile } from "#core/runtime/runtime.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { openTestPanel, type TestPanel } from "#test/support/product/panel.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
-import { PAGE, withSettings } from "#tools/settings-table.ts";
+import { PAGE, withSettings } from "#tools/settings-table/settings-table.ts";
 
 /** What CONTRIBUTING.md says to change for a new setting, the code that uses its value apart. */
 const RECIPE: readonly (readonly [file: string, before: string, added: string])[] = [
@@ -25,7 +25,7 @@ const RECIPE: readonly (readonly [file: string, before: string, added: string])[
     '      giftNotes: { label: "Note per regali" },\n',
   ],
 ];
-/** With the page that `tools/settings-table.ts` writes, and one that uses the value. */
+/** With the page that `npm run tool -- settings-table` writes, and one that uses the value. */
 const MOST_FILES = 5;
 const COPIED = ["core", "panel", "analytics", "client", "docs", "test/support", "package.json"];
 

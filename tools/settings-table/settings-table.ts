@@ -1,4 +1,4 @@
-/** Writes the table of a channel's settings in docs/operations/settings.md from their definition (`bun tools/settings-table.ts`). */
+/** The table of a channel's settings in docs/operations/settings.md, from their definition. */
 import type { TSchema } from "@sinclair/typebox";
 import { type Fields, storedAs } from "#core/configuration/rules/entity.ts";
 import { CHANNEL_SETTINGS } from "#core/configuration/rules/settings.ts";
@@ -25,5 +25,3 @@ function textOfValues(schema: TSchema): string {
   const kind = storedAs(schema);
   return { string: "text", number: "number", boolean: "`true`, `false`", json: "an object" }[kind];
 }
-
-if (import.meta.main) await Bun.write(PAGE, withSettings(await Bun.file(PAGE).text()));
