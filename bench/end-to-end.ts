@@ -18,7 +18,7 @@ import { benchSetup, loadShipments } from "./shipments.ts";
 import { type Behind, runSustained, worstLag } from "./sustained-run.ts";
 
 const { tell } = harness;
-/** Warm-up: sent and worked off before the clock starts; every process is up then, and its code is warm. */
+/** Warm-up: sent and processed before the clock starts, so that every process is up and its code is warm. */
 const { seconds, shipments, warmUp, holdAt } = harness.readOptions({
   seconds: [120, 4],
   shipments: [256_000, 16_000],

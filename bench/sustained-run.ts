@@ -44,7 +44,7 @@ interface SustainedOptions extends SenderOptions {
 
 /**
  * @returns the events, the seconds from the first message to the last event at its end, and what every group was behind meanwhile
- * @throws when the sender ends before its time, or what is behind is not worked off
+ * @throws when the sender ends early, or the backlog is not processed in time
  */
 export async function runSustained(options: SustainedOptions) {
   const { seconds, behind = async () => [], holdAt = 16_000, ...sending } = options;

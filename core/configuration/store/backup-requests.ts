@@ -1,5 +1,5 @@
 /**
- * `npx waybill backup` asks the process that has the embedded ClickHouse open to fix one moment of both stores, and is told where
+ * `npx waybill backup` asks the process that has the embedded ClickHouse open to fix one moment of both stores. The answer says where
  * ClickHouse keeps the parts of that moment.
  */
 import { randomUUID } from "node:crypto";

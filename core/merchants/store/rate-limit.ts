@@ -18,7 +18,7 @@ const REJECTIONS_THAT_SUSPEND = limit(
 const REJECTIONS_WITHIN_MS = limit(
   5 * 60_000,
   "time in which so many rate-limited answers suspend an API key",
-  "counted anew",
+  "the count starts again",
 );
 const SUSPENSION_MS = limit(60 * 60_000, "suspension of an API key", "it is accepted again");
 

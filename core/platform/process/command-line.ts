@@ -8,7 +8,7 @@ import { parseArgs } from "node:util";
 interface Option {
   readonly type: "string" | "boolean";
   readonly multiple?: boolean;
-  /** What stands for the value in the help, such as `FILE`. */
+  /** Placeholder of the value in the help, such as `FILE`. */
   readonly value?: string;
   /** Further lines are set below the first. Null = an earlier name, which the help leaves out. */
   readonly about: string | null;

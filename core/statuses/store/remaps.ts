@@ -8,7 +8,7 @@
  * | running   | every new fact is remapped; the old ones are processed     | the processors, page by page         |
  * | done      | every fact of the codes is mapped as the catalogue says    | -                                    |
  *
- * Remaps are worked off one after the other, the oldest first.
+ * Remaps run one after the other, the oldest first.
  */
 
 import type { CourierEntity } from "#core/configuration/rules/entities.ts";

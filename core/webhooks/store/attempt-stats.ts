@@ -64,7 +64,7 @@ export interface QueueDepths {
   readonly inFlight: number;
 }
 
-/** What stands in an endpoint's queues now. */
+/** What an endpoint's queues hold now. */
 export async function readQueueDepths(
   redis: Redis,
   partition: number,

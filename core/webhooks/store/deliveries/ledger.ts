@@ -141,7 +141,7 @@ function readCouriers(hashes: ReadonlyArray<Readonly<Record<string, string>>>): 
     .sort((one, other) => (one.courier < other.courier ? -1 : 1));
 }
 
-/** @param missing unavailable partitions are noted there and left out: the books then tell no difference */
+/** @param missing unavailable partitions are added to it and left out: the ledger then reports no difference */
 export async function readBalance(
   redis: Redis,
   configuration: Configuration,
