@@ -1,4 +1,4 @@
-/** The archive of shipments that are over, for the rooms that read shipments. */
+/** The archive of shipments that are over, for the roles that read shipments. */
 import type { ClickHouseClient } from "@clickhouse/client";
 import { countHits, readHits, readMarks } from "#analytics/archive/archive-questions.ts";
 import {

@@ -24,20 +24,20 @@ import { answerBackups } from "./backup/answer-backups.ts";
 import { checkClickhouse } from "./check-clickhouse.ts";
 import { startExport } from "./export/start.ts";
 
-/** Changes read per partition at once: at most some 32,000 of 300 bytes in one batch. */
+/** Changes read per partition at once: at most about 32,000 of 300 bytes in one batch. */
 const BATCH = 2_000;
 /**
- * Logs are read in steps, so that rows go in together: an insert costs ClickHouse some 15 files of a part, whether it
+ * Logs are read in steps, so that rows go in together: an insert costs ClickHouse about 15 files of a part, whether it
  * brings one row or thousands. How stale a benchmark may be.
  */
 const LINGER_MS = 750;
 /** How long the first changes after a rest wait for others. */
 const GATHER_MS = 200;
-/** Entries of attempts read per partition at once: at most 80,000 rows of some 150 bytes in one batch. */
+/** Entries of attempts read per partition at once: at most 80,000 rows of about 150 bytes in one batch. */
 const ATTEMPT_BATCH = 50;
 /** Attempts are looked at for health by the hour: they may gather. */
 const ATTEMPT_LINGER_MS = 500;
-/** Entries of the audit log: at most some 8 MB in one batch. */
+/** Entries of the audit log: at most about 8 MB in one batch. */
 const AUDIT_BATCH = 1_000;
 /** How soon a process that stands by notices that the embedded folder is free. */
 const STAND_BY_MS = 1_000;

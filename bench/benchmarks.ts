@@ -2,7 +2,7 @@
  * Answer time of the courier benchmarks (row 12): `bun bench/benchmarks.ts [--rows 100m] [--questions 2000] [--quick] [--json]`.
  * The deliveries are generated inside ClickHouse in the order of time: 20 couriers, 4,600 destination CAPs of which the largest
  * has 0.4 %, 13 months, every twentieth a correction. Quarters that are over are merged, as the table does by itself within an
- * hour. The questions follow the same distribution. 100m takes some 10 minutes and 10 GB of disk, most of them given back.
+ * hour. The questions follow the same distribution. 100m takes about 10 minutes and 10 GB of disk, most of them given back.
  */
 import type { ClickHouseClient } from "@clickhouse/client";
 import { type DeliveryTimesQuery, openBenchmarks } from "#analytics/benchmarks.ts";

@@ -66,7 +66,7 @@ async function sendJob(ca: string, { id, url, payload }: WebhookJob, attempt: nu
   if (!response.ok) throw new Error(`status ${response.status}`);
 }
 
-/** @returns a function that adds jobs and works them off, and tells how many a second */
+/** @returns a function that adds jobs and processes them, and returns how many a second */
 export function openWebhookPeer(defer: Defer, runtime: Runtime, ca: string, concurrency: number) {
   const name = `webhooks-${concurrency}`;
   const queue = queueOf<WebhookJob>(runtime, name, { ...RETRY, removeOnComplete: true });

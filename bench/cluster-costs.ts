@@ -134,18 +134,18 @@ async function whileStopped<T>(work: () => Promise<T>): Promise<T> {
   return work().finally(() => signal("SIGCONT"));
 }
 
-async function workOff(): Promise<void> {
+async function processAll(): Promise<void> {
   const isThrough = async () =>
     (await readLags(runtime.redis)).every(({ entries }) => entries === 0);
   await eventually(isThrough, "everything is processed", LIMIT_MS, 200);
 }
 
-/** First ingest alone, the others stopped; then they work off what it has logged. */
+/** First ingest alone, the others stopped; then they process what it has logged. */
 async function measureSize(size: scale.MessageSize): Promise<scale.SizeCosts> {
   const events = sizes[`events${size}`];
   const atRest = await rest();
   const first = await whileStopped(() => costOf(events, atRest, () => send(size, events)));
-  const work = await costOf(events, atRest, workOff);
+  const work = await costOf(events, atRest, processAll);
   const costs = {
     ingest: first.ingest,
     masterForIngest: first.master,
@@ -187,7 +187,7 @@ async function measureWebhooks(without: scale.SizeCosts): Promise<scale.ClusterC
   const { delivered: before } = await readLedger(runtime.redis);
   await whileStopped(() => send(500, sizes.webhooks));
   const costs = await costOf(sizes.webhooks, atRest, async () => {
-    await workOff();
+    await processAll();
     await through(before, sizes.webhooks);
   });
   return {
@@ -230,7 +230,7 @@ async function measureAll(): Promise<scale.ClusterCosts> {
 // Code that has not run often is slower.
 await send(500, 12_000);
 await send(1, 500);
-await workOff();
+await processAll();
 let costs: scale.ClusterCosts;
 if (isChecking) {
   const recorded = (await Bun.file(scale.COSTS_FILE).json()) as scale.ClusterCosts;

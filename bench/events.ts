@@ -21,7 +21,7 @@ const HOUR_MS = 3_600_000;
 const STRIDE = 7_919;
 const [TOKEN, SECRET] = ["tok_gls_1", "sig_gls_1"];
 
-/** JSON of some 570 bytes, put together as text: the sender's work is not ours. */
+/** JSON of about 570 bytes, put together as text: the sender's work is not ours. */
 function eventText(shipment: number, step: number, eventId: string, hours = step * 5): string {
   const number = trackingNumberOf(shipment);
   const code = STEPS[step % STEPS.length];

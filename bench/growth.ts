@@ -2,7 +2,7 @@
  * What an event costs as shipments grow (row 14): `bun bench/growth.ts [--events 60k] [--everysec] [--json]`.
  * Every size has roles and a Redis of its own, is warmed up, and is given the same events, of 10,000 shipments spread evenly
  * over all: first the whole way of row 4, then event log to state as in row 3. Costs are CPU time, since the sender shares the
- * machine. 5m takes some 15 GB of memory and a quarter of an hour, most of it for putting the shipments there.
+ * machine. 5m takes about 15 GB of memory and a quarter of an hour, most of it for putting the shipments there.
  */
 import { freemem } from "node:os";
 import { readLags } from "#core/platform/log/streams.ts";
@@ -13,7 +13,7 @@ import { figureOf } from "./rows.ts";
 import { benchSetup, emptyLogs, loadShipments } from "./shipments.ts";
 import { runSustained } from "./sustained-run.ts";
 import type { Cost, Size } from "./table.ts";
-import { workOff } from "./tracking.ts";
+import { processLog } from "./tracking.ts";
 
 const { tell, flags } = harness;
 const { events: EVENTS } = harness.readOptions({ events: [60_000, 10_000] });
@@ -59,13 +59,13 @@ async function measureSize(store: harness.Store, shipments: number): Promise<Siz
   const wholeWay = await costed("whole way", store, [ingest, ...others], () => send(EVENTS, lags));
   for (const role of others) await role.stop();
   await send(WARM_UP);
-  await workOff(runtime, WARM_UP);
+  await processLog(runtime, WARM_UP);
   const logBefore = await harness.usedBytes(redis);
   await send(EVENTS);
   const logBytes = ((await harness.usedBytes(redis)) - logBefore) / EVENTS;
   tell(`  ${Math.round(logBytes)} bytes of Redis memory an event in the log, its eventId in`);
   const own = [{ name: "track", pid: process.pid }];
-  const toState = await costed("log to state", store, own, () => workOff(runtime, EVENTS));
+  const toState = await costed("log to state", store, own, () => processLog(runtime, EVENTS));
   const { applied } = await readLedger(redis);
   if (applied !== from) throw new Error(`${applied} of ${from} events were applied`);
   await emptyLogs(redis);

@@ -89,7 +89,7 @@ async function runPaced(url: string): Promise<number> {
   return percentile(await Promise.all(times), 0.99);
 }
 
-/** What nobody works off here. */
+/** What nobody processes here. */
 async function forget({ redis }: Runtime): Promise<void> {
   await emptyLogs(redis, EVENT_LOGS);
   const jobs = await redis.keys("bull:messages:*");

@@ -17,7 +17,7 @@ import { courierEvent, STEPS } from "./events.ts";
 import * as harness from "./harness.ts";
 import { figureOf } from "./rows.ts";
 import { benchSetup, COURIER, emptyLogs, loadShipments, shipmentIdOf } from "./shipments.ts";
-import { logItem, workOff } from "./tracking.ts";
+import { logItem, processLog } from "./tracking.ts";
 
 const { shipments, runs, most } = harness.readOptions({
   shipments: [1_000_000, 20_000],
@@ -112,7 +112,7 @@ async function costed({ redis }: Runtime, name: string, work: () => Promise<void
 async function ours(runtime: Runtime, active: readonly Parcel[]): Promise<number> {
   const events = drawn(active);
   await append(runtime, events);
-  return costed(runtime, "ours", () => workOff(runtime, events.length));
+  return costed(runtime, "ours", () => processLog(runtime, events.length));
 }
 
 type Call = Readonly<{ keys: string[]; args: (string | Buffer)[] }>;

@@ -68,7 +68,7 @@ export async function addShipments(
 }
 
 /** The consumer of the event log as `processors/main.ts` starts it, in this process, until so many events have been applied. */
-export async function workOff(
+export async function processLog(
   { redis, log, live, config }: Runtime,
   events: number,
 ): Promise<void> {

@@ -133,7 +133,7 @@ function installCommand(isTest) {
 }
 
 function installModules(isTest) {
-  tell("installing the npm packages; the first start after this takes some 10 s longer");
+  tell("installing the npm packages; the first start after this takes about 10 s longer");
   // npm warns of packages that want a newer Node.js, which Bun runs.
   const command = [...installCommand(isTest), "--loglevel=error"];
   const npm = process.env.npm_execpath ?? "";

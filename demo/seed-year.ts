@@ -4,7 +4,7 @@ import type { Runtime } from "#core/runtime/runtime.ts";
 import { DEMO_CHANNELS } from "./demo-setup.ts";
 import { planYear, YEAR_QUERY, YEAR_TABLE } from "./year.ts";
 
-/** One insert of so many rows takes some 50 ms. */
+/** One insert of so many rows takes about 50 ms. */
 const ROWS_PER_INSERT = 10_000;
 
 /** @throws while ClickHouse is unavailable */

@@ -137,7 +137,7 @@ export async function readProgress(clickhouse: ClickHouseClient): Promise<Progre
   }
 }
 
-/** Rows looked at by one question for those from the future: some 10 MB of times. */
+/** Rows looked at by one question for those from the future: about 10 MB of times. */
 const AHEAD_ROWS = limit(
   20_000,
   "archived rows that one step of the refold after an upgrade reads",

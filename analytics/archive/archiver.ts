@@ -73,7 +73,7 @@ const BATCHES_PER_INSERT = limit(
   "batches of shipments archived with one insert",
   "the next insert",
 );
-/** Batches whose references are made compact together: some 100 references for each partition of theirs. */
+/** Batches whose references are made compact together: about 100 references for each partition of theirs. */
 const BATCHES_PER_COMPACTION = 8;
 /** Candidates whose listing is remembered at least, so that they are not read again where others have moved them. */
 const IDS_REMEMBERED = 10_000;
@@ -439,7 +439,7 @@ export async function deleteAbsent(
   }
 }
 
-/** Skipped batches of a company that are remembered: those of some 50 crashes. The oldest go first. */
+/** Skipped batches of a company that are remembered: those of about 50 crashes. The oldest go first. */
 export const SKIPPED_KEPT = limit(
   5_000,
   "skipped batches of the archive that are remembered, of a company",

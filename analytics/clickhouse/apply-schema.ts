@@ -65,7 +65,7 @@ const REST = [...FEEDS, ...COLUMNS, ...SETTINGS, ...VIEWS];
 /** What a database of `SCHEMA_VERSION` is made by, without the view that names it. */
 export const SCHEMA = [...TABLES, ...REST];
 
-/** What grows without end is kept for so long; deliveries stay, one row of some 40 bytes each. */
+/** What grows without end is kept for so long; deliveries stay, one row of about 40 bytes each. */
 export type SchemaOptions = Pick<
   Config,
   "eventRetentionMonths" | "attemptRetentionDays" | "auditRetentionMonths" | "clickhouseCluster"

@@ -45,7 +45,7 @@ export const SCHEMA_RETRY_MS = limit(
   "nothing is sent meanwhile",
 );
 
-/** A replica that lacks an archived row gets so long to fetch it before it is asked once more: fetches take some 0.1 s. */
+/** A replica that lacks an archived row gets so long to fetch it before it is asked once more: fetches take about 0.1 s. */
 export const CATCH_UP_MS = limit(
   500,
   "wait for a replica that lacks an archived row",

@@ -1,7 +1,7 @@
 /**
  * Takes the hourly counts of courier events over into ClickHouse. What is written are sums so far, and the largest sum of
  * an hour counts: a pass cut short, repeated, or run by two processes at once changes no figure. While ClickHouse is unavailable
- * the counts grow where they are, some 50 numbers an hour and courier.
+ * the counts grow where they are, about 50 numbers an hour and courier.
  */
 import type { ClickHouseClient } from "@clickhouse/client";
 import type { Live } from "#core/configuration/store/live.ts";

@@ -6,7 +6,7 @@ import { benchmarkRows } from "#core/platform/process/metrics.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 import type { Row, Table } from "./rows.ts";
 
-/** One insert of 10,000 rows takes some 50 ms; more gains nothing. */
+/** One insert of 10,000 rows takes about 50 ms; more gains nothing. */
 const ROWS_PER_INSERT = limit(10_000, "rows of one insert", "the next insert");
 
 /** A row and the log entry that brought it. */

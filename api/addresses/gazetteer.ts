@@ -51,7 +51,7 @@ interface City {
 
 let loaded: Gazetteer | undefined;
 
-/** Read on first use: takes some 0.5 s. */
+/** Read on first use: takes about 0.5 s. */
 export function gazetteer(): Gazetteer {
   loaded ??= load();
   return loaded;

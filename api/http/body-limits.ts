@@ -25,15 +25,15 @@ export const SANDBOX_BODY_BYTES = limit(
   "body of a sandbox request",
   "413, the rest is not read",
 );
-/** 99 parcels and 500 rows of some 1 KiB, or 1,000 parcels of an order. */
+/** 99 parcels and 500 rows of about 1 KiB, or 1,000 parcels of an order. */
 export const LIST_BODY_BYTES = limit(
   MIB,
   "body of a request for labels or new parcels",
   "413, the rest is not read",
 );
-/** One shipment: 100 parcels and 500 order lines of some 850 bytes. */
+/** One shipment: 100 parcels and 500 order lines of about 850 bytes. */
 export const SHIPMENT_BYTES = limit(512 * KIB, "each shipment of a creation or an import", "413");
-/** 100 shipments of 80 KiB: with some 150 parcels and order lines each. */
+/** 100 shipments of 80 KiB: with about 150 parcels and order lines each. */
 export const CREATE_BODY_BYTES = limit(8 * MIB, "body of a creation", "413");
-/** 5,000 shipments of 6.5 KiB: with some 15 parcels and order lines each. */
+/** 5,000 shipments of 6.5 KiB: with about 15 parcels and order lines each. */
 export const IMPORT_BODY_BYTES = limit(32 * MIB, "body of an import", "413");

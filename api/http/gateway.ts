@@ -15,7 +15,7 @@ import { limit } from "#core/platform/schema/limit.ts";
 
 /** Less than our own callers wait. */
 const GATEWAY_LIMIT_MS = 10_000;
-/** 99 labels of some 100 KB each. */
+/** 99 labels of about 100 KB each. */
 const ANSWER_LIMIT_BYTES = limit(
   16 * 1024 * 1024,
   "answer of a carrier or a geocoder",

@@ -13,7 +13,7 @@ export const genericCarrier: LabelCarrier = {
     const numbers = trackingNumbers.map(({ number }) => number);
     const sheets = labelSheets({ ...order, trackingNumbers: numbers });
     const labels: string[] = [];
-    // One at a time: a page takes some 30 ms, and other requests come in between.
+    // One at a time: a page takes about 30 ms, and other requests come in between.
     for (const sheet of sheets) {
       labels.push(order.format === "ZPL" ? labelZpl(sheet) : await labelPdf(sheet));
       await nextTurn();

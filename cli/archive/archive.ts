@@ -62,7 +62,7 @@ async function bringBack(
   const answer = await askProduct(config, { method: "PUT", path: holdOf(channelCode) });
   const begun = (await answer.json()) as HeldChannelView;
   const megabytes = Math.ceil((begun.archived * BYTES_PER_SHIPMENT) / 1e6);
-  say(`${shipments(begun.archived)} will take some ${megabytes} MB of Redis.`);
+  say(`${shipments(begun.archived)} will take about ${megabytes} MB of Redis.`);
   say(`Nothing of ${channelCode} is archived until \`waybill archive --let-go ${channelCode}\`.`);
   let shown = -1;
   let [progressMs, notices] = [performance.now(), 0];

@@ -291,7 +291,7 @@ export async function serve(
   if (!stopping) log.info(urls, "ready");
 }
 
-/** @throws {ConfigFaults} with every port and every file of a port that is not to be had */
+/** @throws {ConfigFaults} with every port and every file of a port that is unavailable */
 async function bindDoors(config: Config, log: Log, roles: readonly Role[]) {
   const doors = new Map<string, Door>();
   const faults: string[] = [];

@@ -65,7 +65,7 @@ const ID_LENGTH = 2 * 128;
 const LARGE = 100;
 const PARTS = 4;
 
-/** A reference of an event that turns out to be invalid is looked up in vain. */
+/** References are looked up before their event is judged; those of an invalid one are not used. */
 export async function prepare(
   { intake }: { readonly intake: Intake },
   courier: Courier,

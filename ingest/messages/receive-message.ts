@@ -94,7 +94,7 @@ async function receive<Prepared>(
   refused.delete(courier.code);
   try {
     if (handler.requiresActivation && !courier.acceptingEvents) throw notAccepting();
-    // The courier may be another one since, or configured anew: then only the bytes can be used.
+    // The courier may be another one since, or have another configuration: then only the bytes can be used.
     const { envelope, prepared } = await (early?.courier === courier
       ? early.read
       : read(deps, request, early?.body ?? readBodyOf(received), courier, handler));

@@ -30,7 +30,7 @@ export interface AccessTokens {
 }
 
 export function accessTokens(jwtSecret: string): AccessTokens {
-  // A key of its own, so that no token of another room passes for one of these.
+  // A key of its own, so that no token of another role passes for one of these.
   const key = createHmac("sha256", jwtSecret).update("courier access tokens").digest();
   const seal = (text: string) => createHmac("sha256", key).update(text).digest("base64url");
 

@@ -1,5 +1,5 @@
 /**
- * Works off import jobs (document 1, `POST /v2/shipments/import`), some chunks at a time, so that a large job does not hold
+ * Processes import jobs (document 1, `POST /v2/shipments/import`), some chunks at a time, so that a large job does not hold
  * up the others. A chunk that was cut short is created again: what exists already is a DUPLICATE_SHIPMENT then. An error of
  * ours ends no job: its work is tried again (`worker.ts`).
  */
@@ -41,7 +41,7 @@ export interface ImportDeps {
   readonly live: Live;
 }
 
-/** Items that are created and registered in one step: some 8 ms of work. */
+/** Items that are created and registered in one step: about 8 ms of work. */
 const ITEMS_PER_STEP = limit(
   10,
   "import items created in one step beside other work",
@@ -71,7 +71,7 @@ export function importWork(deps: ImportDeps): WorkerOptions["work"] {
     if (live.configuration().channels.has(job.channelId)) {
       const open = await openChunks(redis, partition, id);
       const turn = { ...deps, partition, job, holding };
-      const done = await workOff(turn, open.slice(0, CHUNKS_AT_ONCE));
+      const done = await processChunks(turn, open.slice(0, CHUNKS_AT_ONCE));
       if (done < open.length) return live.now();
       await finish(deps, partition, job, null);
     } else {
@@ -93,7 +93,7 @@ interface Turn extends ImportDeps {
  * fails, chunks that were created are recorded before the job hears of it.
  * @returns number of chunks done
  */
-async function workOff(turn: Turn, chunks: readonly number[]): Promise<number> {
+async function processChunks(turn: Turn, chunks: readonly number[]): Promise<number> {
   const recordings: Promise<unknown>[] = [];
   const untilMs = performance.now() + TURN_MS;
   let done = 0;

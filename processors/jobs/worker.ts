@@ -98,7 +98,7 @@ export function startWorker(options: WorkerOptions): Worker {
     try {
       await outages.probe();
       const partitions = ALL_PARTITIONS.filter(outages.mayLease);
-      const wanted = Math.min(room(), WAITING_MOST - waiting.count());
+      const wanted = Math.min(capacity(), WAITING_MOST - waiting.count());
       if (partitions.length === 0 || wanted <= 0) return 0;
       await live.refresh();
       const terms = { wanted, leaseMs: LEASE_MS, nowMs: live.now(), partitions };
@@ -112,7 +112,7 @@ export function startWorker(options: WorkerOptions): Worker {
     }
   }
 
-  const room = () => atOnce - (inHand.size - waiting.count());
+  const capacity = () => atOnce - (inHand.size - waiting.count());
 
   function begin(taken: Taken): void {
     const doing = perform(taken).finally(() => inHand.delete(doing));
@@ -123,7 +123,7 @@ export function startWorker(options: WorkerOptions): Worker {
     while (!stopping) {
       waker.reset();
       const taken = await take();
-      if (taken > 0 && room() > 0) continue;
+      if (taken > 0 && capacity() > 0) continue;
       const idleMs = outages.isAnyOut() ? PROBE_EVERY_MS : untilTickMs(IDLE_WAIT_MS);
       await Promise.race([waker.wait(idleMs), ...inHand]);
     }

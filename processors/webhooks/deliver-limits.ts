@@ -27,7 +27,7 @@
 import { limit } from "#core/platform/schema/limit.ts";
 import { START_CONCURRENCY } from "#core/webhooks/rules/concurrency.ts";
 
-/** Requests to silent endpoints that wait at once: some 50 KB each. */
+/** Requests to silent endpoints that wait at once: about 50 KB each. */
 const MOST_SILENT = limit(
   2_000,
   "deliveries in flight to silent endpoints in a process, or a quarter of the files it may open",
@@ -48,7 +48,7 @@ export interface DeliverLimits {
   /** Concurrency that an endpoint begins with. */
   readonly startConcurrency: number;
   readonly inFlightPerFailingEndpoint: number;
-  /** Under way to silent endpoints: each is a socket and some 50 KB. */
+  /** Under way to silent endpoints: each is a socket and about 50 KB. */
   readonly silentInFlight: number;
   readonly silentInFlightPerEndpoint: number;
   readonly leaseMs: number;

@@ -18,7 +18,7 @@
  * | partitions                     | each has its share of a round; most of it goes to those that had more to give         |
  * | first attempts and retries     | every fifth round begins with retries                                                 |
  *
- * An endpoint is silent after an attempt has waited in vain and nothing else was answered meanwhile: a receiver that hangs, or
+ * An endpoint is silent after an attempt has timed out and nothing else was answered meanwhile: a receiver that hangs, or
  * an address that nobody listens at. Any answer, or a minute without such an attempt, ends it. One that answers late, or every
  * other time, keeps its slots: they hold back what a slow receiver cannot take. Each process finds out on its own.
  */

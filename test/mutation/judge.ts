@@ -1,6 +1,6 @@
 /**
- * A process of `npm run tool -- mutate` that runs the tests of one file against one mutant after the other: it bundles what leads from a
- * test to the mutated file anew, takes everything else as it stands in memory, and runs the tests itself.
+ * A process of `npm run tool -- mutate` that runs the tests of one file against one mutant after the other: it bundles again what leads
+ * from a test to the mutated file, takes everything else as it stands in memory, and runs the tests itself.
  */
 import { rm, writeFile } from "node:fs/promises";
 import { isBuiltin } from "node:module";
@@ -23,7 +23,7 @@ export interface Verdict {
 }
 
 const ROOT = process.cwd();
-/** What a test gets for `bun:test`: made anew for each, since tests are declared while it is loaded. */
+/** What a test gets for `bun:test`: a new one for each, since tests are declared while it is loaded. */
 const VIRTUAL = "waybill-bun-test";
 
 let loaded = 0;

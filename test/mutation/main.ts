@@ -19,7 +19,7 @@ import { type Mutant, mutantsOf } from "./typescript-mutants.ts";
 /** A mutant that runs for so much longer than the unchanged source hangs: it counts as killed. */
 const SLOWER = 5;
 const LEAST_LIMIT_MS = 15_000;
-/** A test that waits for something in vain gives up after a minute; by then its verdict is known. */
+/** A test that waits for what never comes gives up after a minute; by then its verdict is known. */
 const MOST_LIMIT_MS = 60_000;
 /** Of the unchanged source. */
 const BASE_LIMIT_MS = 120_000;

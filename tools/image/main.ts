@@ -13,7 +13,7 @@ import { builtManifest } from "./built-manifest.ts";
 import { reachedFiles } from "./reached-files.ts";
 
 /** Copied whole, but for the application: of that and of the client's package, only what these import. */
-const ROOMS = ["analytics", "api", "core", "ingest", "panel", "processors", "cli", "demo"];
+const FOLDERS = ["analytics", "api", "core", "ingest", "panel", "processors", "cli", "demo"];
 const WEB = "panel/web";
 const OTHER_SOURCES = ["docs", "client/examples"];
 
@@ -21,9 +21,9 @@ async function buildTree(out: string, commit?: string): Promise<void> {
   if ((await readdir(out).catch(() => [])).length > 0) throw new Refused(`${out} is not empty`);
   const { packages, files, sources } = await reachedFiles();
   await mkdir(out, { recursive: true });
-  for (const room of [...ROOMS, ...OTHER_SOURCES]) {
+  for (const folder of [...FOLDERS, ...OTHER_SOURCES]) {
     const filter = (path: string) => path !== WEB && path !== BUILT;
-    await cp(room, join(out, room), { recursive: true, filter });
+    await cp(folder, join(out, folder), { recursive: true, filter });
   }
   await writeFile(join(out, "package.json"), await builtManifest(commit));
   for (const path of [...sources, ...files, ...guideFiles()]) {

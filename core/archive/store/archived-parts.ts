@@ -24,7 +24,7 @@ export interface Policy {
   readonly known: ReadonlySet<string>;
 }
 
-/** A text that came so often is a word: it costs 14 bytes where it first stands among its neighbours, and some 3 later. */
+/** A text that came so often is a word: it costs 14 bytes where it first stands among its neighbours, and about 3 later. */
 const COMMON_FROM = 3;
 const WORD_LENGTH = 5;
 /** Most texts that are counted; at the limit counting starts again from none. */

@@ -39,13 +39,13 @@ const removeScript = scriptOfParts(removeSource, {
 });
 const numberRowsScript = script(numberRowsSource);
 
-/** Shipments that one call reads or removes, and a batch of the archive holds: some 2 ms of Redis. */
+/** Shipments that one call reads or removes, and a batch of the archive holds: about 2 ms of Redis. */
 export const REMOVED_PER_CALL = limit(
   100,
   "archived shipments removed from Redis by one call",
   "the next call",
 );
-/** Rows that one call numbers: some 1 ms of Redis. */
+/** Rows that one call numbers: about 1 ms of Redis. */
 const NUMBERED_PER_CALL = limit(1_000, "archived rows numbered by one call", "the next call");
 /** Far longer than the creation of a shipment may take after a look at its references. */
 export const NUMBER_TAKEN_MS = limit(

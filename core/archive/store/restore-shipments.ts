@@ -26,7 +26,7 @@ const restoreScript = scriptOfParts(restoreSource, {
   "exact-values": exactPart,
 });
 
-/** Some 2 ms of Redis. */
+/** About 2 ms of Redis. */
 const RESTORED_PER_CALL = limit(50, "archived shipments brought back by one call", "the next call");
 
 /** A shipment as it was read from a row of the archive. */

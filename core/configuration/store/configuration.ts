@@ -1,4 +1,4 @@
-/** The configuration in force: a read-only snapshot of all entities, indexed the way the rooms ask for it. */
+/** The configuration in force: a read-only snapshot of all entities, indexed the way the roles ask for it. */
 
 import type {
   ApiKeyEntity,

@@ -1,5 +1,5 @@
 /**
- * References of archived shipments, in buckets that stay compact: 20 to 24 bytes each instead of some 150. A reference is found
+ * References of archived shipments, in buckets that stay compact: 20 to 24 bytes each instead of about 150. A reference is found
  * here while it belongs to an archived shipment alone; where several shipments share it, all of them stand in its own key, and
  * those that are archived say so there.
  *
@@ -47,13 +47,13 @@ const GENERATION_MS = 365 * 24 * HOUR_MS;
 const BUCKET_FILL = 128;
 /** References of a day's shipments for each event of a day: two for a shipment of eight events. */
 const REFERENCES_PER_EVENT = 1 / 4;
-/** References that one call makes compact: some 1 ms of Redis. */
+/** References that one call makes compact: about 1 ms of Redis. */
 const COMPACTED_PER_CALL = limit(
   128,
   "references of archived shipments made compact by one call",
   "the next call",
 );
-/** References that one call looks up in both forms: some 1 ms of Redis. */
+/** References that one call looks up in both forms: about 1 ms of Redis. */
 const LOOKED_UP_PER_CALL = limit(
   500,
   "references of archived shipments looked up in both forms by one call",

@@ -13,7 +13,7 @@ const replaceRetryScript = script(replaceRetrySource);
 
 /** The group that reads the event log. */
 const GROUP = "track";
-/** Read in one call: some 200 KB. */
+/** Read in one call: about 200 KB. */
 const AT_ONCE = 100;
 
 /** Retries before dead letters: a retry becomes a letter, and a letter that is redriven is found by the next repetition. */

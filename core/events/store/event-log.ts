@@ -34,7 +34,7 @@ const CLAIMS_PER_CALL = limit(
   "events in an entry of the event log, each once for every shipment",
   "the next entry; those of one event stay together",
 );
-/** EventIds that one call remembers, some 3 ms: 100 shipments may be given 1,000 parked events each by one commit. */
+/** EventIds that one call remembers, about 3 ms: 100 shipments may be given 1,000 parked events each by one commit. */
 export const REMEMBERED_PER_CALL = limit(200, "eventIds remembered by one call", "the next call");
 /** Of Redis, for one event. */
 const CLAIM_US = 6;

@@ -47,7 +47,7 @@ export const PARKED_PER_REFERENCE = limit(
   "the one that was sent longest ago is removed, counted in a metric",
 );
 /**
- * Events held over all partitions, once for each of their references, some 500 MB; further ones are answered the same and not
+ * Events held over all partitions, once for each of their references, about 500 MB; further ones are answered the same and not
  * kept.
  */
 export const PARKED_LIMIT = limit(

@@ -40,7 +40,7 @@ export const SHIPMENTS_PER_REFERENCE = limit(
   "the latest of each company come first; counted in a metric",
 );
 /**
- * References that one call registers, some 4 ms where each is at its limit of a company: 100 shipments of 100 parcels, or 500
+ * References that one call registers, about 4 ms where each is at its limit of a company: 100 shipments of 100 parcels, or 500
  * events that change numbers, would hold Redis for 15 to 20.
  */
 export const REGISTRATIONS_PER_CALL = limit(

@@ -44,7 +44,7 @@ export const TEXT_TEMPLATES_KEPT = limit(
 );
 const textTemplates = new Map<string, string>();
 
-/** Reading HTML takes up to some 50 ms: once a template, not once a message. */
+/** Reading HTML takes up to about 50 ms: once a template, not once a message. */
 function textTemplateOf(markup: string): string {
   const text = textTemplates.get(markup) ?? textOfHtml(markup);
   textTemplates.delete(markup);

@@ -12,7 +12,7 @@ import { centimetres, kilograms } from "./measure.ts";
 const SHORT = 255;
 const LONG = 2_000;
 const KEY_LENGTH = 50;
-/** Parcels of one order; far above what one consignee receives, and a document of some 300 KB. */
+/** Parcels of one order; far above what one consignee receives, and a document of about 300 KB. */
 export const PARCELS_PER_ORDER = 1_000;
 export const ITEMS_PER_ORDER = 500;
 /** Decimals of a weight in kg that is shown: a milligram. */

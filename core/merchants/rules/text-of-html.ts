@@ -2,7 +2,7 @@
 import { compile, type FormatCallback } from "html-to-text";
 import { limit } from "#core/platform/schema/limit.ts";
 
-/** What is read of a body; 100 KB of HTML written by hand have some 2,000 tags. The rest costs time, and is left out. */
+/** What is read of a body; 100 KB of HTML written by hand have about 2,000 tags. The rest costs time, and is left out. */
 export const TAGS_READ = limit(
   4_000,
   "tags of a template that its plain text is made of",

@@ -15,7 +15,7 @@ import recordSource from "./record-message.lua" with { type: "text" };
 const acceptScript = script(acceptSource);
 const recordScript = script(recordSource);
 
-/** Messages a partition holds: each is some 10 KB, at most 200. */
+/** Messages a partition holds: each is about 10 KB, at most 200. */
 export const MESSAGES_PER_PARTITION = limit(
   10_000,
   "messages waiting in a company partition",

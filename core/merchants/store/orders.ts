@@ -24,7 +24,7 @@ import saveSource from "./save-orders.lua" with { type: "text" };
 
 const saveScript = script(saveSource);
 
-/** Orders one script call reads or writes: keeps a call under some 5 ms of Redis. */
+/** Orders one script call reads or writes: keeps a call under about 5 ms of Redis. */
 const ORDERS_PER_CALL = 100;
 /** The same for large orders, with hundreds of parcels and items. */
 const CHARACTERS_PER_CALL = 512 * 1024;
@@ -32,7 +32,7 @@ const CHARACTERS_PER_CALL = 512 * 1024;
 const ORDERS_PER_READ = 25;
 /** Readings of an order that others change at the same time; every round at least one of them is done. */
 const TRIES = 100;
-/** The more often it was in vain, the longer somebody else is let through. */
+/** After each further failure the wait is longer, so that another process gets through. */
 const BACKOFF_MS = 2;
 
 export interface OrderOwner {

@@ -1,4 +1,4 @@
-/** An answer that tells the caller what is wrong. Thrown; every room's app turns it into its own error body. */
+/** An answer that tells the caller what is wrong. Thrown; every role's app turns it into its own error body. */
 
 import { currentRequestId } from "#core/platform/http/request-id.ts";
 import type { ErrorCode, StatusOf } from "./error-catalogue.ts";
@@ -7,7 +7,7 @@ export interface ProblemOptions {
   /** Extra members of the problem document, such as `violations`. */
   readonly members?: Readonly<Record<string, unknown>>;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Told as a problem document where the room has a shorter error body too. */
+  /** Told as a problem document where the role has a shorter error body too. */
   readonly asDocument?: boolean;
 }
 

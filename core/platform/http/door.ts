@@ -15,7 +15,7 @@ export interface DoorTerms {
   readonly port: number;
   readonly maxRequestBodySize: number;
   readonly idleTimeout?: number;
-  /** An error as the room's callers know it. */
+  /** An error as the role's callers know it. */
   readonly refuse: (problem: Problem) => Response;
 }
 
@@ -32,7 +32,7 @@ export interface Door {
   readonly close: () => void;
 }
 
-/** The port or the address is not to be had; `core/platform/http/explain-port.ts` says why. */
+/** The port or the address is unavailable; `core/platform/http/explain-port.ts` says why. */
 export class PortRefused extends Error {
   constructor(
     readonly terms: Pick<DoorTerms, "variable" | "host" | "port">,

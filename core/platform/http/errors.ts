@@ -1,4 +1,4 @@
-/** What a thrown value means to an HTTP caller; the shape of the body is the room's own. */
+/** What a thrown value means to an HTTP caller; each role has its own shape of the body. */
 
 import { Problem } from "#core/platform/errors/problem.ts";
 import type { Log } from "#core/platform/process/log.ts";

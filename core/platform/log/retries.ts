@@ -55,7 +55,7 @@ export interface Failure {
 export interface Retry extends LogItem {
   /** So far. */
   readonly tries: number;
-  /** Times that it was tried in vain because what it needs was unavailable. */
+  /** Tries that failed because what it needs was unavailable. */
   readonly waited?: number;
   /** As it is stored. */
   readonly text: string;

@@ -1,4 +1,4 @@
-/** The Redis client of every room, one server or a cluster, and the way scripts are run through it. */
+/** The Redis client of every role, one server or a cluster, and the way scripts are run through it. */
 import { createHash } from "node:crypto";
 import { createClient, createCluster, RESP_TYPES } from "redis";
 import type { Log } from "#core/platform/process/log.ts";

@@ -13,7 +13,7 @@ import {
   type ZlibOptions,
 } from "node:zlib";
 
-/** Texts and their packed forms that the kept streams take; 32 facts have some 20 KB. */
+/** Texts and their packed forms that the kept streams take; 32 facts have about 20 KB. */
 const ROOM_BYTES = 256 * 1024;
 
 interface Handle {

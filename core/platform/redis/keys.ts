@@ -379,7 +379,7 @@ export const REMAP_KEYS = {
   ofCourier: (courier: string) => `{remaps}:of:${courier}`,
   /** Sorted set: those not done, in the order they were made. */
   open: "{remaps}:open",
-  /** String: which process works them off. */
+  /** String: which process applies them. */
   lease: "{remaps}:lease",
   /** Hash like a remap: the one-time refold of shipments that events ahead of their time decide. */
   refold: "{remaps}:refold-ahead",

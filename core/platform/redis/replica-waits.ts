@@ -76,7 +76,7 @@ export function replicaWait(
 function joinWait(state: ReplicaState): Promise<void> {
   if (state.current === null) return beginWait(state);
   // One that is under way may have begun before the caller's write. Those that come meanwhile share the next one: the server reads
-  // no further command of a connection that waits, and each would wait in vain on its own where a replica has gone.
+  // no further command of a connection that waits, and where a replica has gone, each would time out on its own.
   state.next ??= state.current
     .catch(() => {})
     .then(() => {

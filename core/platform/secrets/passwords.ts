@@ -3,7 +3,7 @@ import { Type } from "@sinclair/typebox";
 import { Problem } from "#core/platform/errors/problem.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 
-/** OWASP's first choice: 19 MiB and two passes, some 30 ms of one core. */
+/** OWASP's first choice: 19 MiB and two passes, about 30 ms of one core. */
 const ARGON = { algorithm: "argon2id", memoryCost: 19_456, timeCost: 2 } as const;
 /** Code points. */
 const PASSWORD_LEAST = limit(12, "characters of a password, at least", "422");

@@ -31,7 +31,7 @@ export interface HitPage {
   readonly hits: readonly Hit[];
 }
 
-/** The deepest end of a page that is read from sorted sets: elements one command returns, some 0.3 ms of Redis. */
+/** The deepest end of a page that is read from sorted sets: elements one command returns, about 0.3 ms of Redis. */
 export const CHUNK = 1_000;
 /** Elements read from the heads of all ranges for one page. */
 const HEADS_LIMIT = 40_000;

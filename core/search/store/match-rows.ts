@@ -1,4 +1,4 @@
-/** Which rows of a block a search asks for: some 2 ns a row that must be looked at. */
+/** Which rows of a block a search asks for: about 2 ns a row that must be looked at. */
 
 import { firstWhere } from "#core/platform/process/first-where.ts";
 import type { IndexOrder } from "#core/platform/redis/keys.ts";

@@ -30,7 +30,7 @@ const KEPT_BYTES = limit(
 );
 /** Blocks fetched in one call: holds Redis for less than 1 ms. */
 const BLOCKS_TOGETHER = 8;
-/** Entries of the row logs in one call: holds Redis for some 1 ms. */
+/** Entries of the row logs in one call: holds Redis for about 1 ms. */
 const ENTRIES_TOGETHER = 1_000;
 /** Entries compared with those read before: they differ where a failover has lost some, and everything is read again. */
 const ENTRIES_AGAIN = 16;

@@ -8,8 +8,8 @@ import { limit } from "#core/platform/schema/limit.ts";
 import { foldAll, initialState, type ShipmentState } from "./fold.ts";
 
 /**
- * Facts of a history. A parcel has some ten, one that goes round the world fifty. Measured: a commit of a shipment that is
- * nearly full costs three times one of eight facts (0.35 ms of CPU beside 0.1), and its history is read in some 4 ms.
+ * Facts of a history. A parcel has about ten, one that crosses continents fifty. Measured: a commit of a shipment that is
+ * nearly full costs three times one of eight facts (0.35 ms of CPU beside 0.1), and its history is read in about 4 ms.
  */
 export const HISTORY_LIMIT = limit(
   1_000,

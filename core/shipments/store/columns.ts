@@ -12,7 +12,7 @@
  */
 import { STATUSES, type Status } from "#core/statuses/rules/status.ts";
 
-/** 64 KiB a block: one GET of some 20 us. */
+/** 64 KiB a block: one GET of about 20 us. */
 export const ROWS_PER_BLOCK = 4_096;
 export const BYTES_PER_ROW = 16;
 /** Days from the year 0 to 1970, so that every calendar date is a positive number. */
@@ -174,7 +174,7 @@ function grow(block: Block): void {
   Object.assign(block, { ids, updated, shipped, statuses });
 }
 
-/** Makes the bounds those of the rows: some 5 us for a block that has changed. */
+/** Makes the bounds those of the rows: about 5 us for a block that has changed. */
 export function tighten(block: Block): void {
   if (!block.isLoose) return;
   block.updatedBounds = boundsOf(block.updated, block.rows);

@@ -27,7 +27,7 @@ export interface Referring extends OwnReferences {
   readonly event: CourierEvent;
 }
 
-/** Shipments whose states are unpacked in one go, some 5 ms; almost always all of a message. */
+/** Shipments whose states are unpacked in one go, about 5 ms; almost always all of a message. */
 const READ_AT_ONCE = 200;
 
 /** When shipments ended, as far as they have been read; filled on the way. */

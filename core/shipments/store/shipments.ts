@@ -48,7 +48,7 @@ export const commitScript = scriptOfParts(commitSource, {
 const readHashesScript = script(readHashesSource);
 const takeNumbersScript = script(takeNumbersSource);
 
-/** Shipments one script call reads or writes: keeps a call under some 5 ms of Redis. */
+/** Shipments one script call reads or writes: keeps a call under about 5 ms of Redis. */
 export const SHIPMENTS_PER_CALL = limit(100, "shipments of a commit", "the next call");
 /** Changes one commit call writes, and its entry of the change log holds; those of one shipment stay together. */
 const CHANGES_PER_CALL = limit(
@@ -228,7 +228,7 @@ export async function readHistories(
   const turn = turns();
   for (const [id, fields] of await readWhole(redis, ids)) {
     histories.set(id, storedHistory(fields));
-    // Each may be of 1,000 facts, which take some 4 ms.
+    // Each may be of 1,000 facts, which take about 4 ms.
     if (turn.due()) await turn.take();
   }
   return histories;

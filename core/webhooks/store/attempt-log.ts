@@ -12,7 +12,7 @@ import { limit } from "#core/platform/schema/limit.ts";
 
 const raiseScript = script(raiseSource);
 
-/** Attempts that wait in a partition: some 12 MB. */
+/** Attempts that wait in a partition: about 12 MB. */
 export const ATTEMPTS_WAITING = limit(
   62_500,
   "webhook attempts waiting for ClickHouse, per company partition",

@@ -21,9 +21,9 @@ import { ORDERS_BODY_BYTES } from "#panel/server/http/read-json.ts";
 import { panelRoutes } from "#panel/server/panel-routes.ts";
 import { channelOf } from "#panel/server/webhooks/webhook-access.ts";
 
-/** 10,000 orders of some 3 KB. */
+/** 10,000 orders of about 3 KB. */
 const LINES_LIMIT = limit(10_000, "lines of an orders import", "413");
-/** An order with all its parcels and items: 1,500 of some 300 bytes. */
+/** An order with all its parcels and items: 1,500 of about 300 bytes. */
 const LINE_LIMIT_BYTES = limit(512 * 1024, "a line of an orders import", "refused on its own");
 const NEWLINE = 0x0a;
 

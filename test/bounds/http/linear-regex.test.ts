@@ -14,7 +14,7 @@ const FILES = [
   "cli",
   "demo",
   "tools",
-].flatMap((room) => [...new Bun.Glob(`${room}/**/*.{ts,tsx,mjs}`).scanSync(".")]);
+].flatMap((folder) => [...new Bun.Glob(`${folder}/**/*.{ts,tsx,mjs}`).scanSync(".")]);
 /** A proof, which has the same outcome in every run. It takes milliseconds; a busy machine is many times slower. */
 const TERMS = { checker: "automaton", timeout: 60_000 } as const;
 

@@ -24,7 +24,7 @@ const HOLD_LIMIT_MS = 50;
 const TRIES = 4;
 /** All under way together, of 30 MB each: 286 MiB for whoever keeps them. */
 const LARGE_BODIES = 10;
-/** For those bodies; what the test process itself takes meanwhile, and has not given back, is some 30 MiB. */
+/** For those bodies; what the test process itself takes meanwhile, and has not given back, is about 30 MiB. */
 const MEMORY_LIMIT_BYTES = 120 * MIB;
 
 /** In a process of its own: what it does must not count. */

@@ -1,4 +1,4 @@
-/** The scripts that every room shares, called one at a time: locks, compare-and-swap of a field, and batched calls. */
+/** The scripts that every role shares, called one at a time: locks, compare-and-swap of a field, and batched calls. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { type Redis, run, script } from "#core/platform/redis/client.ts";
 import lockSource from "#core/platform/redis/lock.lua" with { type: "text" };

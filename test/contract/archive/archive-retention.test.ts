@@ -455,7 +455,7 @@ test(`${RETIRED_TOGETHER} batches are removed together, and a further one with t
   await insertArchived(clickhouse, rows);
   await move([own]);
   await passTime(runtime, 3 * MONTH_SECONDS);
-  // The batch of the other shipments, and those that were written in vain.
+  // The batch of the other shipments, and those that were written for nothing.
   expect(await step()).toBe(0);
   expect((await readRetirement(redis, companyId)).to).toBe(first + RETIRED_TOGETHER - 1);
   expect(await step()).toBe(5);

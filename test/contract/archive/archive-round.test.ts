@@ -244,7 +244,7 @@ describe("once shipments are archived", () => {
     const { status, output } = await command("--bring-back", "acme-it");
     await archiving?.stop();
     expect([status, await hot(), await total()]).toEqual([0, SHIPMENTS, SHIPMENTS + 1]);
-    expect(output).toContain("251 shipments will take some 1 MB of Redis.");
+    expect(output).toContain("251 shipments will take about 1 MB of Redis.");
     expect(output).toContain("acme/acme-it, 251 shipments back, all");
     expect(await archiveAll(deps(), held)).toBe(0);
     expect((await command("--status")).output).toContain("Held in Redis: acme/acme-it");

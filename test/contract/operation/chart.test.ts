@@ -1,6 +1,6 @@
 /**
  * The Helm chart: rendered and linted by Helm itself, checked against the schemas of Kubernetes, KEDA, the Prometheus operator and the
- * Gateway API by packages from npm, and by kubeconform where it is to be had. Tests that need what is not there are shown as skipped.
+ * Gateway API by packages from npm, and by kubeconform where it is installed. Tests that need what is not there are shown as skipped.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdir } from "node:fs/promises";

@@ -78,7 +78,7 @@ describe("beside a running Waybill", () => {
     300_000,
   );
 
-  test("all ports that are not to be had are told at once", async () => {
+  test("all ports that are unavailable are reported together", async () => {
     const { errors } = await startBeside([...BARE], {
       API_PORT: portOf(product.api),
       PANEL_PORT: portOf(product.panel),
@@ -144,7 +144,7 @@ test("a start that fails shows no secret, and the next one shows what it had gen
 describe("a port whose role has not started yet", () => {
   const common = { variable: "API_PORT", host: "127.0.0.1", maxRequestBodySize: 1_000 };
 
-  test("lives, is not ready, and refuses requests as its room does", async () => {
+  test("lives, is not ready, and refuses requests as its role does", async () => {
     for (const [refuse, member] of [
       [errorResponse, "message"],
       [problemResponse, "detail"],

@@ -38,7 +38,7 @@ test("the bytes of a partition are estimated from random keys, whatever the numb
   const loads = await readPartitionLoads(redis);
   expect(loads.map(({ tag }) => tag)).toEqual(PARTITION_TAGS);
   const bytesOf = (name: string) => loads.find(({ tag }) => tag === name)?.bytes ?? 0;
-  // A value of 1,000 bytes takes some 1,100; the estimate is good to a tenth or two.
+  // A value of 1,000 bytes takes about 1,100; the estimate is good to a tenth or two.
   expect(bytesOf("{t3}") / (0.75 * KEYS * 1_100)).toBeGreaterThan(0.8);
   expect(bytesOf("{t3}") / (0.75 * KEYS * 1_100)).toBeLessThan(1.3);
   expect(bytesOf("{k9}") / bytesOf("{t3}")).toBeGreaterThan(0.2);

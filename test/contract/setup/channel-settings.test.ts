@@ -82,9 +82,9 @@ describe("a setting that the recipe of CONTRIBUTING.md adds", () => {
 });
 
 test(`a setting is named by ${MOST_FILES} files at most, those that use its value apart`, async () => {
-  const rooms = ["core/configuration", "core/setup", "panel/server/companies", "panel/web"];
-  const files = rooms.flatMap((room) => [
-    ...new Bun.Glob(`${room}/**/*.{ts,tsx,lua}`).scanSync("."),
+  const folders = ["core/configuration", "core/setup", "panel/server/companies", "panel/web"];
+  const files = folders.flatMap((folder) => [
+    ...new Bun.Glob(`${folder}/**/*.{ts,tsx,lua}`).scanSync("."),
   ]);
   const texts = await Promise.all(files.map((file) => Bun.file(file).text()));
   const naming = (name: string) =>

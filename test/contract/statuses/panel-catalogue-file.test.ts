@@ -142,12 +142,12 @@ describe("POST /panel/api/couriers/{code}/catalogue/import", () => {
   });
 
   test("a catalogue takes 5,000 codes and not one more", async () => {
-    const room = 5_000 - (await catalogue()).length;
-    const lines = Array.from({ length: room + 1 }, (_, n) => `FULL${n},,,,`);
+    const left = 5_000 - (await catalogue()).length;
+    const lines = Array.from({ length: left + 1 }, (_, n) => `FULL${n},,,,`);
     const full = await panel.call("POST", IMPORT, [HEAD, ...lines].join("\n"));
     expect([full.status, full.body.code]).toEqual([409, "CATALOGUE_FULL"]);
     const { changes } = await read("", [HEAD, ...lines.slice(1)].join("\n"));
-    expect(changes.added).toHaveLength(room);
+    expect(changes.added).toHaveLength(left);
   });
 
   test("the audit log has who uploaded and how much", async () => {

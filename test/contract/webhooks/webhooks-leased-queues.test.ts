@@ -274,7 +274,7 @@ describe("retries", () => {
   });
 });
 
-describe("an endpoint's room", () => {
+describe("an endpoint's capacity", () => {
   test("a concurrency counts what is under way, a limit of its own also what takes no slot", async () => {
     await queue("a", "a1", "a2", "a3", "a4", "a5");
     await redis.hSet("flight", { a: "1", "w a": "2" });

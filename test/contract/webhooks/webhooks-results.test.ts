@@ -170,7 +170,7 @@ test("an endpoint fails from its first failure until a success, in the order in 
   expect(await redis.xLen(keys.alerts)).toBe(1);
   await redis.sAdd(keys.warned, "a");
   await redis.zAdd(keys.failing, { value: "a", score: 5 });
-  // Cured, and failing anew: warned of again, since the moment of this failure.
+  // Cured, and failing again: warned of again, since the moment of this failure.
   await results("delivered", "failed", "failed");
   expect(await redis.exists(keys.warned)).toBe(0);
   expect(await failingSince("a")).toBeGreaterThan(5);

@@ -18,7 +18,7 @@ import {
   startReceiver,
 } from "#test/support/servers/receiver.ts";
 
-/** Of those that wait in vain; the others have the 10 s of the product. */
+/** Of those that time out; the others have the 10 s of the product. */
 const LIMIT_MS = 400;
 const SHORT = { limitMs: LIMIT_MS };
 /** What a busy machine may add; what hangs here would hang for ever. */

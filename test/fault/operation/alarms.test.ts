@@ -176,7 +176,7 @@ describe.if(promtool !== null)("by Prometheus itself", () => {
     await clickhouse.kill();
     for (let n = 0; n < 20; n += 1) await send(100, departed);
   }
-  async function workOff(): Promise<void> {
+  async function drainLog(): Promise<void> {
     await clickhouse.restart();
     const isEmpty = async () =>
       (await overview()).lag.every(({ entries }: { entries: number }) => entries === 0);
@@ -237,7 +237,7 @@ describe.if(promtool !== null)("by Prometheus itself", () => {
           return failures.some(([, count]) => count > 0);
         }, "a part waits for ClickHouse");
       },
-      cure: workOff,
+      cure: drainLog,
     },
     WaybillBenchmarksFailing: {
       async provoke() {
@@ -251,8 +251,8 @@ describe.if(promtool !== null)("by Prometheus itself", () => {
       },
       cure: () => clickhouse.restart(),
     },
-    WaybillLag: { provoke: pileUp, cure: workOff, isGrowing: true },
-    WaybillLogFilling: { provoke: pileUp, cure: workOff, isGrowing: true },
+    WaybillLag: { provoke: pileUp, cure: drainLog, isGrowing: true },
+    WaybillLogFilling: { provoke: pileUp, cure: drainLog, isGrowing: true },
     WaybillDeadLetters: {
       async provoke() {
         await server.send("XADD", FIRST_LOG, "*", "what", "is no event");

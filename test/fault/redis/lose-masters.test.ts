@@ -15,7 +15,7 @@ const SENDERS = 2;
 const MASTERS = 3;
 /** Messages of ten events each: together they need every shard. */
 const EVENTS_BETWEEN = 50;
-/** The guarantee, from the kill on; the replica has taken over after some 3 s. */
+/** The guarantee, from the kill on; the replica has taken over after about 3 s. */
 const SERVING_LIMIT_MS = 15_000;
 
 let own: ClusterProduct;

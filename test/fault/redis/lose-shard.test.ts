@@ -1,6 +1,6 @@
 /**
  * Design, "Part of the store away is part of the service away": a master and its replica are killed under the whole product. Everything
- * that does not need their shard is served and worked off meanwhile, and once they are back nothing was lost or doubled.
+ * that does not need their shard is served and processed meanwhile, and once they are back nothing was lost or doubled.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { CourierEvent } from "#core/events/rules/event.ts";

@@ -125,7 +125,7 @@ describe.skipIf(!canMount || !IS_MEASURED)("with name servers of its own", () =>
       looks = (await fetch(`${product.ingest}/readyz`)).status === 503 ? looks + 1 : 0;
       return looks >= LOOKS;
     };
-    await eventually(isOut, "Redis is looked for in vain", LIMIT_MS, LOOK_EVERY_MS);
+    await eventually(isOut, "Redis is looked for and not found", LIMIT_MS, LOOK_EVERY_MS);
     await writeFile(hosts, HOSTS);
     const healedAtMs = performance.now();
     await stream.grows("one is accepted");

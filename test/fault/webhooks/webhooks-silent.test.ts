@@ -127,7 +127,7 @@ async function concurrencyOf(code: string): Promise<number> {
   return (await readEndpointLoad(runtime.redis, partition, id, maxConcurrency, nowMs)).concurrency;
 }
 
-/** Makes requests to an endpoint wait in vain, so that it counts as silent. */
+/** Makes requests to an endpoint time out, so that it counts as silent. */
 async function silence(code: string): Promise<void> {
   await queue(code, 1);
   await eventually(async () => (await waiting(code, 1)) === 1, `${code} has not answered`);

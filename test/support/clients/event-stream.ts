@@ -7,7 +7,7 @@ import { shipmentItem, signIn } from "./merchant.ts";
 
 const EVENTS_PER_MESSAGE = 10;
 const SENDERS = 4;
-/** Some 600 events a second in all: the shipments keep histories of a likely length. */
+/** About 600 events a second in all: the shipments keep histories of a likely length. */
 const PACE_MS = 60;
 const SHIPMENTS_PER_CALL = 100;
 const RETRY_WAIT_MS = 50;

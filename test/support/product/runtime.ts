@@ -1,4 +1,4 @@
-/** A runtime on a Redis of its own, for tests that start rooms in this process. */
+/** A runtime on a Redis of its own, for tests that start roles in this process. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -155,7 +155,7 @@ test("the live line tells rate, outcomes, webhooks and lag in one row", () => {
   );
 });
 
-test("the live line shows no figures before events were accepted, webhooks arrived and the lag of the start is worked off", () => {
+test("the live line shows no figures before events were accepted, webhooks arrived and the lag of the start is gone", () => {
   const figures = (accepted: number, verified: number, entries: number) => ({
     outcomes: { accepted, duplicate: 0, unknownTracking: 0, invalid: 0 },
     webhooks: { verified, unverified: 0 },

@@ -42,9 +42,9 @@ describe.each(APIS)("%s", (api) => {
     expect(unused.map(({ code }) => code)).toEqual([]);
   });
 
-  test("every code that its own room throws is in its catalogue, with a meaning and a remedy", () => {
-    const room = { merchant: "api", courier: "ingest", operator: "panel" }[api];
-    const thrown = thrownIn(textsOf([`${room}/**/*.ts`]));
+  test("every code that its own role throws is in its catalogue, with a meaning and a remedy", () => {
+    const role = { merchant: "api", courier: "ingest", operator: "panel" }[api];
+    const thrown = thrownIn(textsOf([`${role}/**/*.ts`]));
     expect(thrown.length).toBeGreaterThan(10);
     expect(thrown.filter((entry) => !listed.includes(entry))).toEqual([]);
     for (const { meaning, remedy } of errorsOf(api)) {

@@ -13,6 +13,12 @@ interface Retired {
 }
 
 const RETIRED: readonly Retired[] = [
+  { word: /\brooms\b|\b(?:every|each|own|another|#) ?room\b/gi, instead: "role, or folder" },
+  { word: /\banew\b/gi, instead: "again" },
+  { word: /\bwork(?:s|ed)? (?:it |them )?off\b|\bworkOff\b/gi, instead: "process" },
+  { word: /\bto be had\b/gi, instead: "available" },
+  { word: /\bin vain\b/gi, instead: "without success" },
+  { word: /\bsome (?=\d|\$\{\w)/gi, instead: "about" },
   { word: /sql[- ]?doors?\b/gi, instead: "SQL access" },
   { word: /\bimport law/gi, instead: "import rules" },
   { word: /\b(?:find|finds|found) (?:its|their) level/gi, instead: "adapts" },

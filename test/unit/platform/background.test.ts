@@ -17,7 +17,7 @@ test("a step begins when the foreground work has ended", async () => {
   expect(done).toEqual(["request", "step"]);
 });
 
-test("foreground work without end keeps a step waiting for some 25 ms", async () => {
+test("foreground work without end keeps a step waiting for about 25 ms", async () => {
   const end = Promise.withResolvers<void>();
   const endless = foreground(() => end.promise);
   const fromMs = performance.now();

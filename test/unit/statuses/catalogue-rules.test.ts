@@ -155,7 +155,7 @@ describe("a setup file's catalogue over the stored one", () => {
     expect(codes.said).toEqual([last, said({ code: "D" })]);
   });
 
-  test("what it says anew counts member by member, and what it does not name stays", () => {
+  test("what it says again counts member by member, and what it does not name stays", () => {
     const stored = entry({ description: "own", terminal: true, status: "DELAY", statusDetail: 1 });
     const rules = [{ status: "RETURNED" as const }];
     expect(merge(stored, said(), said({ description: "new" }))).toEqual([

@@ -145,7 +145,7 @@ describe("silent endpoints", () => {
     answered(state, leasedOf(), { beganAtMs, endedAtMs, isAnswered });
   const isSilent = (state: Schedule) => state.silentEndpoints.has("ep");
 
-  test("an endpoint is silent once an attempt has waited in vain, and one that refuses is not", () => {
+  test("an endpoint is silent once an attempt has timed out, and one that refuses is not", () => {
     const state = newSchedule(LIMITS);
     ends(state, 0, LIMITS.slowMs - 1, false);
     expect(isSilent(state)).toBe(false);
@@ -162,7 +162,7 @@ describe("silent endpoints", () => {
     expect(isSilent(state)).toBe(true);
   });
 
-  test("an answer ends it, and so does a minute without an attempt in vain", () => {
+  test("an answer ends it, and so does a minute without a timeout", () => {
     const state = newSchedule(LIMITS);
     ends(state, 0, 10_000, false);
     ends(state, 0, 10_001, true);

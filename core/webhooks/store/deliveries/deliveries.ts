@@ -45,7 +45,7 @@ const DECISIONS_PER_SHIPMENT = limit(
 );
 /** Deliveries waiting in the queues of one endpoint; further ones fail at once and stay replayable. */
 const QUEUE_LIMIT = limit(1_000_000, "deliveries waiting per endpoint", "failed, replayable");
-/** Changes, results or ids one script call takes: keeps a call under some 5 ms of Redis. */
+/** Changes, results or ids one script call takes: keeps a call under about 5 ms of Redis. */
 export const ITEMS_PER_CALL = limit(
   100,
   "endpoints of a ring that a round of leasing names, healthy and failing each",

@@ -23,8 +23,8 @@ local function returnToRings(endpoint, turn)
   if first[2] then call('ZADD', retryRing, from + first[2], endpoint.id) end
 end
 
--- Begins anew after a rest, and after the endpoint was away: what made it fall then says nothing about what it can take. A higher
--- limit is found like the first one, unless the concurrency has fallen before.
+-- Starts over after a rest and after an outage of the endpoint: what made it fall then says nothing about what it can take now. A
+-- higher limit is found like the first one, unless the concurrency has fallen before.
 local function readConcurrency(text, endpoint)
   local concurrency, fell, fellAt, usedAt = string.match(text or '', '^(%S+) (%S+) (%S+) (%S+)$')
   local wasAway = endpoint.isCured and endpoint.failedSince and now >= endpoint.failedSince + away
