@@ -8,7 +8,7 @@ RUN npm ci --ignore-scripts && node node_modules/bun/install.js
 COPY . .
 # What was built, for /healthz: docker build --build-arg COMMIT=$(git rev-parse HEAD)
 ARG COMMIT=""
-RUN node_modules/.bin/bun tools/image/main.ts /image "$COMMIT"
+RUN node_modules/.bin/bun tools/main.ts image-tree /image "$COMMIT"
 
 FROM debian:bookworm-slim
 ARG COMMIT=""

@@ -1,12 +1,9 @@
-/**
- * Whether the suite is steady: runs it again and again, some runs beside a load on every core, and prints what failed.
- * `npm run tool -- steady --runs 10 --busy 5`; what stands behind `--` goes to the test runner: `-- test/fault`, `-- --parallel=2`.
- */
+/** Whether the suite is steady. */
 import { spawn } from "node:child_process";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
+import { command, numberOption } from "#core/platform/process/command-line.ts";
 
 interface Run {
   readonly isBusy: boolean;
@@ -25,30 +22,12 @@ const ENTITIES: Readonly<Record<string, string>> = {
   apos: "'",
 };
 
-const { values, positionals } = parseArgs({
-  options: { runs: { type: "string", default: "10" }, busy: { type: "string", default: "5" } },
-  allowPositionals: true,
-});
-const runs = Number(values.runs) || 0;
-const busy = Math.min(runs, Number(values.busy) || 0);
-const folder = await mkdtemp(join(tmpdir(), "waybill-steady-"));
-
-const done: Run[] = [];
-for (let number = 0; number < runs; number += 1) {
-  const one = await runOnce(number >= runs - busy);
-  done.push(one);
-  say(`run ${number + 1} of ${runs}: ${one.failed.length} of ${one.tests} failed\n`);
-}
-say(tableOf(done));
-await rm(folder, { recursive: true, force: true });
-process.exitCode = done.length > 0 && done.every(isGreen) ? 0 : 1;
-
-async function runOnce(isBusy: boolean): Promise<Run> {
+async function runOnce(isBusy: boolean, testArgs: readonly string[]): Promise<Run> {
+  const folder = await mkdtemp(join(tmpdir(), "waybill-steady-"));
   const report = join(folder, "report.xml");
-  await rm(report, { force: true });
   const load = isBusy ? startLoad() : [];
   const from = performance.now();
-  const args = ["cli/run.mjs", "test", ...positionals];
+  const args = ["cli/run.mjs", "test", ...testArgs];
   const reporting = ["--reporter=junit", `--reporter-outfile=${report}`];
   const child = spawn("node", [...args, ...reporting], { stdio: ["ignore", 2, 2] });
   const status = await new Promise<number>((resolve) => {
@@ -56,7 +35,9 @@ async function runOnce(isBusy: boolean): Promise<Run> {
   });
   for (const one of load) one.kill("SIGKILL");
   const seconds = Math.round((performance.now() - from) / 1_000);
-  return { isBusy, status, seconds, ...read(await readFile(report, "utf8").catch(() => "")) };
+  const { tests, failed } = read(await readFile(report, "utf8").catch(() => ""));
+  await rm(folder, { recursive: true, force: true });
+  return { isBusy, status, seconds, tests, failed };
 }
 
 /** One process a core, each as busy as a core can be. */
@@ -109,10 +90,33 @@ function tableOf(all: readonly Run[]): string {
     "",
     ...names.map(([name, count]) => `${count} of ${all.length} runs: ${name}`),
     `${all.filter(isGreen).length} of ${all.length} runs are green`,
-    "",
   ].join("\n");
 }
 
-function say(text: string): void {
-  process.stdout.write(text);
-}
+export const tool = command({
+  name: "npm run tool -- steady",
+  forms: ["[--runs N] [--busy N] [-- arguments of the test runner]"],
+  about: `Runs the tests again and again, and prints what failed. Arguments behind -- go to the test runner, such as test/fault or
+--parallel=2.`,
+  options: {
+    runs: { type: "string", value: "N", about: "10 by default" },
+    busy: {
+      type: "string",
+      value: "N",
+      about: "of these, runs beside a load on every core; 5 by default",
+    },
+  },
+  operands: [0, Number.POSITIVE_INFINITY],
+  async run({ values, operands, say }) {
+    const runs = numberOption("runs", values.runs ?? "10");
+    const busy = numberOption("busy", values.busy ?? "5", 0);
+    const done: Run[] = [];
+    for (let number = 0; number < runs; number += 1) {
+      const one = await runOnce(number >= runs - busy, operands);
+      done.push(one);
+      say(`run ${number + 1} of ${runs}: ${one.failed.length} of ${one.tests} failed`);
+    }
+    say(tableOf(done));
+    return done.every(isGreen) ? 0 : 1;
+  },
+});

@@ -15,7 +15,12 @@ import {
   refusals,
 } from "#core/placement/store/placement.ts";
 import { readConfig } from "#core/platform/environment/config.ts";
-import { command, JSON_OPTION, WrongUsage } from "#core/platform/process/command-line.ts";
+import {
+  command,
+  JSON_OPTION,
+  numberOption,
+  WrongUsage,
+} from "#core/platform/process/command-line.ts";
 import { createLog } from "#core/platform/process/log.ts";
 import { isCluster, type Redis } from "#core/platform/redis/client.ts";
 import { PARTITION_TAGS, SLOTS_LOCK_KEY } from "#core/platform/redis/keys.ts";
@@ -210,10 +215,7 @@ export const slots = command({
     json: JSON_OPTION,
   },
   async run({ values: { masters, apply: isApplied = false }, env, say, report }) {
-    const count = masters === undefined ? null : Number(masters);
-    if (count !== null && !(Number.isInteger(count) && count >= 1)) {
-      throw new WrongUsage(`--masters is a number from 1: ${masters}`);
-    }
+    const count = masters === undefined ? null : numberOption("masters", masters);
     if (isApplied && count === null) throw new WrongUsage("--apply needs --masters.");
     const store = await openStore(readConfig(env), createLog("warn"));
     try {

@@ -1,11 +1,8 @@
-/**
- * `npm run tool -- image-test` builds the image as the Dockerfile says and tries it in containers (`*.test.ts` beside this file). Arguments
- * go to the test runner. On Linux as root; the tools come from apt where they are missing. A machine that runs no container is told
- * why, with status 0.
- */
+/** Builds the image as the Dockerfile says and tries it in containers (`*.test.ts` beside this file). */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { command } from "#core/platform/process/command-line.ts";
 import {
   type BaseImages,
   NoContainers,
@@ -38,27 +35,49 @@ const TOOLS = {
 } as const;
 const TEST_TIMEOUT = "--timeout=300000";
 
-const folder = await mkdtemp(join(tmpdir(), "waybill-containers-"));
-let tests: ReturnType<typeof Bun.spawn> | null = null;
-let isStopping = false;
-for (const name of ["SIGINT", "SIGTERM"] as const) {
-  process.on(name, () => {
-    isStopping = true;
-    tests?.kill("SIGKILL");
-    stopRunning();
-  });
-}
-try {
-  process.exitCode = await tryImage();
-} catch (error) {
-  if (!(error instanceof NoContainers)) throw error;
-  if (!isStopping) process.stdout.write(`The image is not tried here: ${error.message}.\n`);
-  else process.exitCode = 1;
-} finally {
-  await rm(folder, { recursive: true, force: true });
+interface Run {
+  readonly folder: string;
+  readonly testArgs: readonly string[];
+  tests: ReturnType<typeof Bun.spawn> | null;
+  isStopping: boolean;
 }
 
-async function tryImage(): Promise<number> {
+export const tool = command({
+  name: "npm run tool -- image-test",
+  forms: ["[-- arguments of the test runner]"],
+  about: `Builds the image and tries it in containers. On Linux as root; the tools come from apt where they are missing. Status 0 with the
+reason on a machine that runs no container.`,
+  options: {},
+  operands: [0, Number.POSITIVE_INFINITY],
+  async run({ operands: testArgs }) {
+    const folder = await mkdtemp(join(tmpdir(), "waybill-containers-"));
+    const run: Run = { folder, testArgs, tests: null, isStopping: false };
+    stopOnSignals(run);
+    try {
+      return await tryImage(run);
+    } catch (error) {
+      if (!(error instanceof NoContainers)) throw error;
+      if (run.isStopping) return 1;
+      process.stdout.write(`The image is not tried here: ${error.message}.\n`);
+      return 0;
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  },
+});
+
+function stopOnSignals(run: Run): void {
+  for (const name of ["SIGINT", "SIGTERM"] as const) {
+    process.on(name, () => {
+      run.isStopping = true;
+      run.tests?.kill("SIGKILL");
+      stopRunning();
+    });
+  }
+}
+
+async function tryImage(whole: Run): Promise<number> {
+  const { folder } = whole;
   await timed("the tools", ensureTools());
   await tryNamespaces();
   const engine = await createEngine(folder);
@@ -69,15 +88,15 @@ async function tryImage(): Promise<number> {
   await timed("the images of Node.js and Redis", Promise.all(besides));
   await timed("the image", build(engine, images));
   const path = `${dirname(process.execPath)}:${process.env["PATH"]}`;
-  if (isStopping) return 1;
-  tests = Bun.spawn(
-    isolated([process.execPath, "test", TEST_TIMEOUT, ...process.argv.slice(2), "test/image/"]),
+  if (whole.isStopping) return 1;
+  whole.tests = Bun.spawn(
+    isolated([process.execPath, "test", TEST_TIMEOUT, ...whole.testArgs, "test/image/"]),
     {
       env: { ...process.env, ...engine.env, PATH: path, [FOLDER_VARIABLE]: folder },
       stdio: ["ignore", "inherit", "inherit"],
     },
   );
-  return tests.exited;
+  return whole.tests.exited;
 }
 
 async function timed<T>(what: string, work: Promise<T>): Promise<void> {

@@ -1,15 +1,9 @@
-/**
- * `npm run tool -- reliability [--minutes N] [--only name | --again name] [--previous ref]`: the tests that kill processes, inject faults and overload the product, for as
- * long as wanted (an hour by default), and what they measured: docs/reliability.md and test/reliability/reliability.json. `npm run test:slow`
- * runs the same tests for as short as they can be. With `--only` the page is printed and nothing is written, else it is written after each file.
- * With `--again` files are measured by themselves and take their place in the run on record, and the page says so.
- * @param previous the version that the rolling upgrade comes from; by default the last tag before this commit
- */
+/** The tests that kill processes, inject faults and overload the product, and the page of what they measured. */
 import { spawn } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
+import { command, numberOption } from "#core/platform/process/command-line.ts";
 import { readMutants } from "#test/mutation/record.ts";
 import type { Measured } from "#test/support/measured.ts";
 import { productEnv } from "#test/support/product/product.ts";
@@ -56,47 +50,74 @@ const FIXED_MINUTES = 10;
 /** Of a run of an hour; of a shorter one the same part. */
 const INPUTS = 1_000_000;
 
-const { values } = parseArgs({
+interface Run {
+  readonly minutes: number;
+  readonly previous: string;
+  readonly folder: string;
+  readonly fromMs: number;
+  readonly parts: Part[];
+  /** The run on record, whose parts are replaced. */
+  readonly record: Report | null;
+}
+
+export const tool = command({
+  name: "npm run tool -- reliability",
+  forms: ["[--minutes N] [--only NAME | --again NAME] [--previous REF]"],
+  about: `Runs the tests of npm run test:slow that measure reliability for longer, and writes docs/reliability.md and
+test/reliability/reliability.json after each file.`,
   options: {
-    minutes: { type: "string", default: "60" },
-    only: { type: "string", default: "" },
-    again: { type: "string", default: "" },
-    previous: { type: "string", default: "" },
+    minutes: { type: "string", value: "N", about: "in all; 60 by default" },
+    only: {
+      type: "string",
+      value: "NAME",
+      about: "runs files with this in their path; prints the page, and writes nothing",
+    },
+    again: {
+      type: "string",
+      value: "NAME",
+      about: "runs files with this in their path; they take their place in the run on record",
+    },
+    previous: {
+      type: "string",
+      value: "REF",
+      about:
+        "the version that the rolling upgrade comes from; by default the last tag before this commit",
+    },
+  },
+  async run({ values: { minutes: asked = "60", only = "", again = "", previous = "" } }) {
+    const most = numberOption("minutes", asked, 0);
+    const record: Report | null =
+      again === "" ? null : await Bun.file("test/reliability/reliability.json").json();
+    const minutes = record?.minutesAsked ?? most;
+    const folder = await mkdtemp(join(tmpdir(), "waybill-reliability-"));
+    const run: Run = { minutes, previous, folder, fromMs: Date.now(), parts: [], record };
+    const shares = FILES.reduce((sum, [, share]) => sum + share, 0);
+    for (const [file, share] of FILES.filter(([path]) => path.includes(again || only))) {
+      const own = (Math.max(0, minutes - FIXED_MINUTES) * share) / shares;
+      run.parts.push(await runFile(run, file, own));
+      if (only === "") await writeReport(reportOf(run));
+    }
+    await rm(folder, { recursive: true, force: true });
+    if (only !== "") process.stdout.write(pageOf(reportOf(run), await readMutants()));
+    return run.parts.every(({ passed }) => passed) ? 0 : 1;
   },
 });
-const record: Report | null =
-  values.again === "" ? null : await Bun.file("test/reliability/reliability.json").json();
-const minutes = record?.minutesAsked ?? (Number(values.minutes) || 0);
-const chosen = FILES.filter(([file]) => file.includes(values.again || values.only));
-const shares = FILES.reduce((sum, [, share]) => sum + share, 0);
-const folder = await mkdtemp(join(tmpdir(), "waybill-reliability-"));
 
-const fromMs = Date.now();
-const parts: Part[] = [];
-for (const [file, share] of chosen) {
-  const own = (Math.max(0, minutes - FIXED_MINUTES) * share) / shares;
-  parts.push(await runFile(file, own));
-  if (values.only === "") await writeReport();
-}
-await rm(folder, { recursive: true, force: true });
-if (values.only !== "") process.stdout.write(pageOf(reportOf(), await readMutants()));
-process.exitCode = parts.every(({ passed }) => passed) ? 0 : 1;
-
-function reportOf(): Report {
-  if (record) return withParts(record);
-  const run = new Set(parts.map(({ file }) => file));
+function reportOf(run: Run): Report {
+  if (run.record) return withParts(run.record, run);
+  const done = new Set(run.parts.map(({ file }) => file));
   return {
-    startedAt: new Date(fromMs).toISOString(),
-    minutesAsked: minutes,
-    minutesTaken: Math.round((Date.now() - fromMs) / 6_000) / 10,
+    startedAt: new Date(run.fromMs).toISOString(),
+    minutesAsked: run.minutes,
+    minutesTaken: Math.round((Date.now() - run.fromMs) / 6_000) / 10,
     machine: machine(),
-    parts,
-    notRun: FILES.map(([file]) => file).filter((file) => !run.has(file)),
+    parts: run.parts,
+    notRun: FILES.map(([file]) => file).filter((file) => !done.has(file)),
   };
 }
 
 /** In the order of the files; a file that is newer than the run on record is added to it. */
-function withParts(before: Report): Report {
+function withParts(before: Report, { fromMs, parts }: Run): Report {
   const againAt = new Date(fromMs).toISOString();
   const own = new Map(parts.map((part) => [part.file, { ...part, againAt }]));
   const known = new Map(before.parts.map((part) => [part.file, part]));
@@ -108,13 +129,13 @@ function withParts(before: Report): Report {
 }
 
 /** A run that is broken off leaves what it has measured. */
-async function writeReport(): Promise<void> {
-  const report = reportOf();
+async function writeReport(report: Report): Promise<void> {
   await writeFile("test/reliability/reliability.json", `${JSON.stringify(report, null, 2)}\n`);
   await writeFile("docs/reliability.md", pageOf(report, await readMutants()));
 }
 
-async function runFile(file: string, ownMinutes: number): Promise<Part> {
+async function runFile(run: Run, file: string, ownMinutes: number): Promise<Part> {
+  const { minutes, previous, folder } = run;
   const rows = join(folder, "rows");
   await rm(rows, { force: true });
   const env = {
@@ -122,7 +143,7 @@ async function runFile(file: string, ownMinutes: number): Promise<Part> {
     FAULT_MINUTES: ownMinutes.toFixed(2),
     RELIABILITY_FILE: rows,
     RELIABILITY_INPUTS: String(Math.round((INPUTS * Math.min(60, minutes)) / 60)),
-    ...(values.previous && { PREVIOUS_VERSION: values.previous }),
+    ...(previous && { PREVIOUS_VERSION: previous }),
   };
   process.stdout.write(`${file}: at least ${ownMinutes.toFixed(1)} minutes\n`);
   const child = spawn("bun", ["test", "--timeout=120000", file], { env, stdio: "inherit" });

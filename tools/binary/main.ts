@@ -7,7 +7,7 @@ import { cp, mkdir, readdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { command, WrongUsage } from "#core/platform/process/command-line.ts";
 import { BESIDE_BINARY } from "#core/platform/process/own-files.ts";
-import { Refused, runProgram } from "#core/runtime/runtime.ts";
+import { Refused } from "#core/runtime/runtime.ts";
 import { BUILT_DOCTOR, bundle } from "#ingest/reference/doctor-file.ts";
 import { guideFiles } from "#panel/server/pages/guides.ts";
 import { BUILT, buildWeb } from "#panel/server/pages/web-bundle.ts";
@@ -41,7 +41,7 @@ async function putBeside(folder: string): Promise<void> {
   await writeFile(join(folder, BUILT_DOCTOR), await bundle());
 }
 
-const binary = command({
+export const tool = command({
   name: "npm run tool -- binary",
   forms: [`FOLDER [${Object.keys(PROGRAMS).join("|")} …]`],
   about: "Builds standalone programs into an empty folder, all of them by default.",
@@ -63,5 +63,3 @@ const binary = command({
     }
   },
 });
-
-await runProgram(binary, process);

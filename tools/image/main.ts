@@ -5,7 +5,7 @@
 import { cp, mkdir, readdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { command } from "#core/platform/process/command-line.ts";
-import { Refused, runProgram } from "#core/runtime/runtime.ts";
+import { Refused } from "#core/runtime/runtime.ts";
 import { guideFiles } from "#panel/server/pages/guides.ts";
 import { BUILT, buildWeb } from "#panel/server/pages/web-bundle.ts";
 import { cycloneDx } from "#tools/sbom/cyclonedx.ts";
@@ -35,7 +35,7 @@ async function buildTree(out: string, commit?: string): Promise<void> {
   await writeFile(join(out, "sbom.json"), `${JSON.stringify(sbom, null, 2)}\n`);
 }
 
-const imageTree = command({
+export const tool = command({
   name: "npm run tool -- image-tree",
   forms: ["FOLDER [COMMIT]"],
   about:
@@ -44,5 +44,3 @@ const imageTree = command({
   operands: [1, 2],
   run: ({ operands: [out = "", commit] }) => buildTree(out, commit),
 });
-
-await runProgram(imageTree, process);

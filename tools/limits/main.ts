@@ -1,4 +1,10 @@
-/** Writes the tables of docs/limits.md. */
+import { command } from "#core/platform/process/command-line.ts";
 import { limitsPage, PAGE } from "./limits-page.ts";
 
-await Bun.write(PAGE, await limitsPage());
+export const tool = command({
+  name: "npm run tool -- limits",
+  forms: [""],
+  about: `Writes ${PAGE} from the limits in the source.`,
+  options: {},
+  run: async () => void (await Bun.write(PAGE, await limitsPage())),
+});

@@ -8,7 +8,7 @@ import { cp, exists, mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { command } from "#core/platform/process/command-line.ts";
-import { Refused, runProgram } from "#core/runtime/runtime.ts";
+import { Refused } from "#core/runtime/runtime.ts";
 import { buildArtefacts } from "./artefacts.ts";
 import { attempt, failOnSignals, run } from "./command.ts";
 import { providePackages } from "./packages.ts";
@@ -93,7 +93,7 @@ function tell(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
-const release = command({
+export const tool = command({
   name: "npm run tool -- release",
   forms: ["VERSION [--dry-run] [--test]"],
   about:
@@ -106,5 +106,3 @@ const release = command({
   run: ({ values, operands: [version = ""] }) =>
     releaseVersion(version, values["dry-run"] === true, values.test === true),
 });
-
-await runProgram(release, process);

@@ -1,5 +1,13 @@
-/** Prints the software bill of materials of everything that is shipped (`npm run tool -- sbom`): CycloneDX as JSON. */
+import { command } from "#core/platform/process/command-line.ts";
 import { cycloneDx } from "./cyclonedx.ts";
 
-const sbom = cycloneDx(await Bun.file("package-lock.json").json());
-process.stdout.write(`${JSON.stringify(sbom, null, 2)}\n`);
+export const tool = command({
+  name: "npm run tool -- sbom",
+  forms: [""],
+  about: "Prints the software bill of materials of everything that is shipped: CycloneDX as JSON.",
+  options: {},
+  async run({ say }) {
+    const sbom = cycloneDx(await Bun.file("package-lock.json").json());
+    say(JSON.stringify(sbom, null, 2));
+  },
+});

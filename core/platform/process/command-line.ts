@@ -61,6 +61,13 @@ export type Program = (args: readonly string[], env: Environment) => Promise<num
 
 export class WrongUsage extends Error {}
 
+/** @throws {WrongUsage} where the text is no whole number from `least` */
+export function numberOption(name: string, text: string, least = 1): number {
+  const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= least) return value;
+  throw new WrongUsage(`--${name} is a number from ${least}: ${text}`);
+}
+
 export const JSON_OPTION = { type: "boolean", about: "prints the result as JSON" } as const;
 const HELP_OPTION = { type: "boolean", short: "h", about: "prints this text" } as const;
 

@@ -1,8 +1,8 @@
 /** The program `waybill`: what all of its commands have in common, whatever they do. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { COMMANDS } from "#cli/commands.ts";
 import { VERSION } from "#core/platform/process/version.ts";
 import { outcomeOf, startCommand } from "#test/support/product/command.ts";
@@ -29,6 +29,19 @@ beforeAll(async () => {
 });
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
+
+const WRONG_TOOL_ARGUMENTS: readonly (readonly [name: string, ...args: string[]])[] = [
+  ["binary"],
+  ["env-example", "now"],
+  ["fault", "--minutes", "long"],
+  ["fuzz", "--cases", "0"],
+  ["image-tree"],
+  ["mutate", "--part", "5/4"],
+  ["release"],
+  ["reliability", "--minutes"],
+  ["screenshots"],
+  ["steady", "--runs", "0"],
+];
 
 const NO_STORE = { REDIS_URL: "redis://127.0.0.1:1" };
 const BETWEEN = "--- next ---\n";
@@ -120,15 +133,47 @@ test("wrong arguments of any kind are status 2 with the usage, before anything i
   }
 });
 
-test("the tools of maintainers are listed by --help, each of them is there, and an unknown one is status 2", async () => {
+const TOOL_SCRIPT = `
+const statuses = [];
+for (const [file, ...args] of JSON.parse(process.argv[1])) {
+  statuses.push(await (await import(file)).tool(args, process.env));
+  process.stdout.write(${JSON.stringify(BETWEEN)});
+  process.stderr.write(${JSON.stringify(BETWEEN)});
+}
+process.stdout.write(JSON.stringify(statuses));`;
+
+describe("the tools of maintainers", () => {
   const tool = (...args: string[]) =>
     outcomeOf(startCommand(["bun", "tools/main.ts", ...args], {}));
-  const { output, status } = await tool("--help");
-  expect(status).toBe(0);
-  for (const [name, [file]] of Object.entries(TOOLS)) {
-    expect(output).toMatch(new RegExp(`^ {2}${name} `, "m"));
-    expect([file, await Bun.file(file).exists()]).toEqual([file, true]);
-  }
-  expect((await tool("fly")).status).toBe(2);
-  expect((await tool("release", "--loud")).errors).toContain("usage: npm run tool -- release");
+
+  test("are listed by --help, and one that is missing or does not exist is status 2", async () => {
+    const { output, status } = await tool("--help");
+    expect(status).toBe(0);
+    for (const name of Object.keys(TOOLS)) expect(output).toMatch(new RegExp(`^ {2}${name} `, "m"));
+    for (const args of [[], ["fly"]]) expect((await tool(...args)).status).toBe(2);
+  });
+
+  test("answer --help with status 0, and wrong arguments with status 2 and the usage, before anything is done", async () => {
+    const entries = Object.entries(TOOLS).map(([name, [file]]) => [name, resolve(file)] as const);
+    const calls = [
+      ...entries.flatMap(([, file]) => [
+        [file, "--help"],
+        [file, "--loud"],
+      ]),
+      ...WRONG_TOOL_ARGUMENTS.map(([name, ...args]) => [resolve(TOOLS[name]?.[0] ?? ""), ...args]),
+    ];
+    const all = await outcomeOf(
+      startCommand([process.execPath, "-e", TOOL_SCRIPT, JSON.stringify(calls)], {}),
+    );
+    const [outputs, errors] = [all.output.split(BETWEEN), all.errors.split(BETWEEN)];
+    const statuses: number[] = JSON.parse(outputs.at(-1) ?? "[]");
+    for (const [at, [name]] of entries.entries()) {
+      const usage = `usage: npm run tool -- ${name}`;
+      expect([name, statuses[2 * at], statuses[2 * at + 1]]).toEqual([name, 0, 2]);
+      expect(outputs[2 * at]).toStartWith(usage);
+      expect(errors[2 * at + 1]).toContain(usage);
+    }
+    const wrong = statuses.slice(2 * entries.length);
+    expect(wrong).toEqual(WRONG_TOOL_ARGUMENTS.map(() => 2));
+  });
 });

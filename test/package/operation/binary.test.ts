@@ -31,7 +31,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "waybill-binary-"));
   const built = join(folder, "built");
   const { errors, status } = await outcomeOf(
-    startCommand([process.execPath, "tools/binary/main.ts", built, ...BUILT], {}),
+    startCommand([process.execPath, "tools/main.ts", "binary", built, ...BUILT], {}),
   );
   expect([status, errors]).toEqual([0, ""]);
   // Moved, so that no path of the build is still good.

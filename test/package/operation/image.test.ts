@@ -47,7 +47,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "waybill-image-"));
   await chmod(folder, 0o755);
   app = join(folder, "app");
-  await output([process.execPath, "tools/image/main.ts", app]);
+  await output([process.execPath, "tools/main.ts", "image-tree", app]);
   bun = join(folder, "bun");
   await copyFile(process.execPath, bun);
 });
@@ -74,7 +74,7 @@ describe("the image", () => {
 
   test("is built by the Dockerfile from this folder, and runs as a user without rights", async () => {
     const text = await Bun.file("Dockerfile").text();
-    expect(text).toContain('RUN node_modules/.bin/bun tools/image/main.ts /image "$COMMIT"\n');
+    expect(text).toContain('RUN node_modules/.bin/bun tools/main.ts image-tree /image "$COMMIT"\n');
     expect(text).toContain("COPY --from=build /image /app\n");
     expect(text).toMatch(/^USER [1-9]\d+:[1-9]\d+$/m);
     expect(text.match(/^FROM .*$/gm)?.at(-1)).toMatch(/-slim$/);

@@ -22,7 +22,7 @@ import { outcomeOf, startCommand } from "#test/support/product/command.ts";
 import { CHANGED_FILES, refusalOf, releasedText } from "#tools/release/release-files.ts";
 
 const NEXT = "7.8.9";
-const MAIN = resolve("tools/release/main.ts");
+const TOOLS = resolve("tools/main.ts");
 /** Of the client, with what builds it. */
 const PACKAGES = [
   ...["openapi-fetch", "openapi-typescript-helpers", "typescript", "@typescript"],
@@ -58,7 +58,10 @@ async function output(command: string[]): Promise<string> {
 function startRelease(...args: string[]) {
   const env = { TMPDIR: join(folder, "tmp"), ASKED: asked };
   const programs = [join(folder, "bin"), resolve("node_modules/.bin")];
-  return startCommand([process.execPath, MAIN, ...args], env, { cwd: repository, programs });
+  return startCommand([process.execPath, TOOLS, "release", ...args], env, {
+    cwd: repository,
+    programs,
+  });
 }
 
 const release = (...args: string[]) => outcomeOf(startRelease(...args));
