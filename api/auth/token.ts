@@ -119,7 +119,7 @@ async function refuseGuesses(
 ): Promise<void> {
   const holder = verified ? String(verified.apiKey.id) : null;
   const shown = {
-    door: "api-key",
+    kind: "api-key",
     network: subscriberOf(address),
     holder,
     isRight: verified !== null,

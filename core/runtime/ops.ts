@@ -117,7 +117,7 @@ async function authorizeScrape(
   const given = /^Bearer (.+)$/i.exec(request.headers.get("authorization") ?? "")?.[1] ?? "";
   const isRight = hashToken(given) === hashToken(token);
   const network = subscriberOf(peerOfConnection(request, server, config).address);
-  const shown = { door: "metrics", network, holder: isRight ? SCRAPER : null, isRight } as const;
+  const shown = { kind: "metrics", network, holder: isRight ? SCRAPER : null, isRight } as const;
   await refuseGuesses(redis, shown, async () => Date.now());
   if (isRight) return;
   throw new Problem(401, "UNAUTHORIZED", "The metrics need the bearer token METRICS_TOKEN.", {

@@ -110,7 +110,7 @@ export function tokenRoute(
       if ("error" in asked) return refuse(asked, usesBasic, rateHeaders);
       const courier = clientOf(deps, asked, peer);
       const shown = {
-        door: "oauth-client",
+        kind: "oauth-client",
         network: subscriberOf(peer.address),
         holder: courier?.code ?? null,
         isRight: Boolean(courier),

@@ -88,7 +88,7 @@ export async function authenticate(
     const isRight = isOperatorToken(deps, given);
     const network = networkOf(deps, request, server);
     const shown = {
-      door: "operator",
+      kind: "operator",
       network,
       holder: isRight ? "operator" : null,
       isRight,

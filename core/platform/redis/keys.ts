@@ -518,8 +518,8 @@ export const admissionKeys = (companyId: number, channelId: number, apiKeyId: nu
 export const verifiedKeyKey = (apiKeyHash: string) => `verified:${apiKeyHash}`;
 
 /** Wrong secrets presented from a network, and the clients that presented a correct one from there. */
-export const wrongSecretKeys = (door: string, network: string) => {
-  const tag = `{secrets:${door}:${network}}`;
+export const wrongSecretKeys = (kind: string, network: string) => {
+  const tag = `{secrets:${kind}:${network}}`;
   const bucket = `${tag}:wrong`;
   return { bucket, holders: `${tag}:holders`, own: (holder: string) => `${bucket}:${holder}` };
 };

@@ -1,6 +1,6 @@
 /**
  * One e-mail address is one mailbox. Mail libraries read `a;b@example.com` as a list, `Anna<b@example.com>` as a name and
- * `team:b@example.com` as a group, and mail goes to somebody else: none of these is an address here, at any door.
+ * `team:b@example.com` as a group, and mail goes to somebody else: none of these is taken as an address anywhere.
  */
 
 /** In code points, of an address and of a name with one. */

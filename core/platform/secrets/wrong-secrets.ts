@@ -37,13 +37,13 @@ const KEPT_MS = limit(
 );
 const NOTED_AGAIN_MS = 3_600_000;
 
-export type Door = "api-key" | "oauth-client" | "operator" | "metrics" | "account";
+export type SecretKind = "api-key" | "oauth-client" | "operator" | "metrics" | "account";
 
 export interface SecretShown {
-  readonly door: Door;
-  /** The caller's network (`subscriberOf`); of the door `account` what stands for its address (`addressIdOf`). */
+  readonly kind: SecretKind;
+  /** The caller's network (`subscriberOf`); of the kind `account` what stands for its address (`addressIdOf`). */
   readonly network: string;
-  /** Who it is said to be of, of the door `account` the caller's network; null = a wrong secret tells nobody. */
+  /** Who it is said to be of, of the kind `account` the caller's network; null = a wrong secret tells nobody. */
   readonly holder: string | null;
   readonly isRight: boolean;
 }
@@ -51,11 +51,11 @@ export interface SecretShown {
 /** @returns 0 if the secret may be checked, otherwise the milliseconds until the next attempt */
 export async function refuseGuess(
   redis: Redis,
-  { door, network, holder, isRight }: SecretShown,
+  { kind, network, holder, isRight }: SecretShown,
   nowMs: number,
 ): Promise<number> {
-  const { bucket, holders, own } = wrongSecretKeys(door, network);
-  const { perSecond, burst } = door === "account" ? WRONG_PASSWORDS : WRONG_SECRETS;
+  const { bucket, holders, own } = wrongSecretKeys(kind, network);
+  const { perSecond, burst } = kind === "account" ? WRONG_PASSWORDS : WRONG_SECRETS;
   const [isChecked, waitMs = 0] = await run<number[]>(
     redis,
     checkSecretScript,

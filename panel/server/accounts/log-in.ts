@@ -201,7 +201,7 @@ async function refuseGuesser(
   shown: { readonly holder: string; readonly isRight: boolean },
 ): Promise<void> {
   const network = addressIdOf(secrets.vault, email);
-  const waitMs = await refuseGuess(redis, { door: "account", network, ...shown }, live.now());
+  const waitMs = await refuseGuess(redis, { kind: "account", network, ...shown }, live.now());
   if (waitMs > 0) throw tooMany(waitMs);
 }
 

@@ -1,4 +1,4 @@
-/** `/panel/api/analytics/*`: what the benchmarks page shows, as JSON. `POST /panel/api/sql`: the data team's door. */
+/** `/panel/api/analytics/*`: what the benchmarks page shows, as JSON. `POST /panel/api/sql`: SQL access. */
 
 import { Readable } from "node:stream";
 import { type Static, type TSchema, Type } from "@sinclair/typebox";

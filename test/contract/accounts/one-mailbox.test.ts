@@ -1,4 +1,4 @@
-/** One e-mail address is one mailbox: at every door, and on the way out. */
+/** One e-mail address is one mailbox: wherever it is taken, and on the way out. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { inviteAccount } from "#core/accounts/store/accounts.ts";
 import { ConfigFaults, readConfig } from "#core/platform/environment/config.ts";
@@ -133,8 +133,8 @@ function mailFrom(text: string): Refused {
 const INVITED = { name: "Maria Bianchi", kind: "company", role: "member", companyCode: "acme" };
 const TEMPLATE = { event: "delivered", language: "it", subject: "s", body: "b" };
 
-/** What each door refuses of an address. */
-const DOORS: Readonly<Record<string, (email: string) => Refused | Promise<Refused>>> = {
+/** What each input refuses of an address. */
+const INPUTS: Readonly<Record<string, (email: string) => Refused | Promise<Refused>>> = {
   "consignee.email of a creation": (email) => creation({ consignee: { email } }),
   commercialContactEmail: (email) => creation({ commercialContactEmail: email }),
   "an order of the panel": order,
@@ -161,31 +161,31 @@ const DOORS: Readonly<Record<string, (email: string) => Refused | Promise<Refuse
 };
 
 /** Where a name may stand before an address in angle brackets. */
-const SENDERS: typeof DOORS = {
+const SENDERS: typeof INPUTS = {
   "emails.from of a channel": (from) =>
     violations(operator("PUT", "/channels/acme-it/emails", { managed: true, from })),
   "emails.from in the setup file": (from) => setup({ emails: { from } }),
   MAIL_FROM: mailFrom,
 };
 
-describe("at the door", () => {
-  test.each(Object.entries(DOORS))(
+describe("as input", () => {
+  test.each(Object.entries(INPUTS))(
     "%s takes one mailbox and nothing else",
-    async (_, door) => {
-      for (const text of NOT_ONE) expect([text, await door(text)]).not.toEqual([text, []]);
-      for (const text of ONE) expect([text, await door(text)]).toEqual([text, []]);
+    async (_, refusals) => {
+      for (const text of NOT_ONE) expect([text, await refusals(text)]).not.toEqual([text, []]);
+      for (const text of ONE) expect([text, await refusals(text)]).toEqual([text, []]);
     },
     30_000,
   );
 
-  test.each(Object.entries(SENDERS))("%s also takes a name", async (_, door) => {
+  test.each(Object.entries(SENDERS))("%s also takes a name", async (_, refusals) => {
     for (const text of ["Acme, Inc. <a@example.com>", '"Acme; S.p.A." <a@example.com>', ...ONE]) {
-      expect([text, await door(text)]).toEqual([text, []]);
+      expect([text, await refusals(text)]).toEqual([text, []]);
     }
     const isNamed = (text: string) => /^(Anna ?)?<maria@example\.com>$/.test(text);
     const others = ["a@b.example, Acme <a@example.com>", "A <a@b.example>, B <b@b.example>"];
     for (const text of [...NOT_ONE.filter((one) => !isNamed(one)), ...others]) {
-      expect([text, await door(text)]).not.toEqual([text, []]);
+      expect([text, await refusals(text)]).not.toEqual([text, []]);
     }
   });
 

@@ -1,4 +1,4 @@
-/** The data team's door: SELECT on tables and views, and nothing else, over HTTP and from the command line. */
+/** SQL access of the data team: SELECT on tables and views, and nothing else, over HTTP and from the command line. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { readFile, stat, writeFile } from "node:fs/promises";

@@ -329,7 +329,7 @@ describe.skipIf(helm === null)("what is added to pods", () => {
   });
 });
 
-describe.skipIf(helm === null)("the doors", () => {
+describe.skipIf(helm === null)("the routes", () => {
   test("an Ingress and an HTTPRoute lead to the service of their role", async () => {
     const all = await rendered({ files: [EVERY_VALUE] });
     const services = ofKind(all, "Service");

@@ -42,9 +42,9 @@ describe.each(STORES)("on %s", (store) => {
       }
       const killedAtMs = performance.now();
       await roles.ready();
-      for (const door of [roles.ingest, roles.otherIngest]) {
-        const before = stream.answered.get(door) ?? 0;
-        const isMoving = () => (stream.answered.get(door) ?? 0) > before;
+      for (const url of [roles.ingest, roles.otherIngest]) {
+        const before = stream.answered.get(url) ?? 0;
+        const isMoving = () => (stream.answered.get(url) ?? 0) > before;
         await eventually(isMoving, "both processes accept events again", 60_000);
       }
       measuring.recovered(killedAtMs);

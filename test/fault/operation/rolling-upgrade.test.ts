@@ -70,9 +70,9 @@ describe.skipIf(!previous)(`from ${previous}`, () => {
   test("a rolling upgrade loses nothing and doubles nothing, whichever version did the work", async () => {
     const ids = await createShipments(before, "ROLL", SHIPMENTS);
     const measuring = startMeasuring("Hurt everything", `${NAME}: ${named} and this one`);
-    const doors = { ingest: before.ingest, otherIngest: now.ingest, state: now.state };
-    const stream = startEventStream(doors, "ROLL", SHIPMENTS);
-    const answered = (door: string) => stream.answered.get(door) ?? 0;
+    const urls = { ingest: before.ingest, otherIngest: now.ingest, state: now.state };
+    const stream = startEventStream(urls, "ROLL", SHIPMENTS);
+    const answered = (url: string) => stream.answered.get(url) ?? 0;
     await stream.grows("the old version accepts events", EVENTS_BETWEEN);
     await now.start();
     await eventually(() => answered(now.ingest) > 10, "the new version accepts too", LIMIT_MS);

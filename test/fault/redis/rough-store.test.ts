@@ -84,8 +84,8 @@ async function clickhouseReturns(
 
 test("late and torn answers, a stopped process and a half-written file lose nothing and double nothing", async () => {
   const ids = await createShipments(second, "ROUGH", SHIPMENTS);
-  const doors = { ingest: first.ingest, otherIngest: second.ingest, state: first.state };
-  const stream = startEventStream(doors, "ROUGH", SHIPMENTS);
+  const urls = { ingest: first.ingest, otherIngest: second.ingest, state: first.state };
+  const stream = startEventStream(urls, "ROUGH", SHIPMENTS);
   const name = "Redis 200 ms late, answers torn, SIGSTOP, torn file, ClickHouse away";
   const measuring = startMeasuring("Hurt everything", name);
   /** Until the process behind the proxy answers again. */

@@ -45,13 +45,13 @@ test("what waits for a silent server fails as unavailable, and works again once 
   await server.stop();
 }, 300_000);
 
-/** A way to a server that may be shut, or let nothing through for a while and then close. */
-async function startDoor(port: number) {
+/** A proxy before a server. It may refuse connections, or hold them for a while and then close them. */
+async function startProxy(port: number) {
   let way: "open" | "shut" | "held" = "open";
   const came = { open: 0, shut: 0, held: 0 };
   let mostHeld = 0;
   const sockets = new Set<Socket>();
-  const door = createServer((client) => {
+  const proxy = createServer((client) => {
     came[way] += 1;
     sockets.add(client.on("error", () => {}));
     client.once("close", () => sockets.delete(client));
@@ -66,12 +66,12 @@ async function startDoor(port: number) {
       client.once("close", () => server.destroy());
     }
   });
-  await new Promise<void>((resolve) => door.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
   const end = () => {
     for (const socket of sockets) socket.destroy();
   };
   return {
-    url: `redis://127.0.0.1:${(door.address() as AddressInfo).port}`,
+    url: `redis://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
     came,
     /** At one time. */
     mostHeld: () => mostHeld,
@@ -81,29 +81,29 @@ async function startDoor(port: number) {
     end,
     async stop() {
       end();
-      await new Promise((resolve) => door.close(resolve));
+      await new Promise((resolve) => proxy.close(resolve));
     },
   };
 }
 
 test("a server that is silent and closes has one connection at a time, and one when it answers again", async () => {
   const server = await startRedisServer();
-  const door = await startDoor(server.port);
-  const redis = await connectRedis(door.url, log);
-  door.become("shut");
-  door.end();
-  await eventually(() => door.came.shut >= REFUSALS, "the client rests long", LIMIT_MS);
-  door.become("held");
-  await eventually(() => door.came.held >= 2, "a handshake is held, and the next one", LIMIT_MS);
+  const proxy = await startProxy(server.port);
+  const redis = await connectRedis(proxy.url, log);
+  proxy.become("shut");
+  proxy.end();
+  await eventually(() => proxy.came.shut >= REFUSALS, "the client rests long", LIMIT_MS);
+  proxy.become("held");
+  await eventually(() => proxy.came.held >= 2, "a handshake is held, and the next one", LIMIT_MS);
   const since = performance.now();
   await eventually(() => performance.now() > since + REST_MS, "any other rest is over");
-  expect(door.mostHeld()).toBe(1);
-  door.become("open");
-  door.came.open = 0;
+  expect(proxy.mostHeld()).toBe(1);
+  proxy.become("open");
+  proxy.came.open = 0;
   await eventually(() => isWritten(redis, "one"), "it works again", LIMIT_MS);
-  expect(door.came.open).toBe(1);
+  expect(proxy.came.open).toBe(1);
   redis.destroy();
-  await door.stop();
+  await proxy.stop();
   await server.stop();
 }, 300_000);
 

@@ -1,5 +1,5 @@
 /**
- * Invariant 8 over a whole run of the product at its most talkative: names, mails, phones and secrets are planted at every door,
+ * Invariant 8 over a whole run of the product at its most talkative: names, mails, phones and secrets are planted in every input,
  * in requests that are right and in requests that are wrong, and looked for in the log, the metrics and ClickHouse.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";

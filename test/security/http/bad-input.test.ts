@@ -32,12 +32,12 @@ const GROWTH_LIMIT_MIB = 400;
 
 let product: Product;
 let token: string;
-let paths: readonly Door[];
+let paths: readonly Described[];
 /** Every port. */
 let ports: readonly string[];
 
 /** A port of the product and the calls that its description lists. */
-interface Door {
+interface Described {
   readonly url: string;
   readonly calls: ReadonlyArray<{ readonly method: string; readonly path: string }>;
   readonly bearer: string;
@@ -69,7 +69,7 @@ beforeAll(async () => {
 
 afterAll(() => product.end(), 300_000);
 
-async function describedBy(url: string, document: string, bearer: string): Promise<Door> {
+async function describedBy(url: string, document: string, bearer: string): Promise<Described> {
   const { body } = await request("GET", `${url}${document}`);
   const calls = Object.entries(body.paths as Record<string, object>).flatMap(([path, methods]) =>
     Object.keys(methods).map((method) => ({ method: method.toUpperCase(), path })),
@@ -126,7 +126,7 @@ const BODIES = [
 let address = 0;
 
 /** A request that HTTP allows, and nobody sends. */
-function strangeRequest({ calls, bearer }: Door, g: Dice): string {
+function strangeRequest({ calls, bearer }: Described, g: Dice): string {
   const { method, path } = g.pick(calls);
   // An operator's changes would take the keys away that the others call with.
   const isHarmless = method === "GET" || !bearer.endsWith(PANEL_TOKEN);
@@ -177,10 +177,10 @@ test("strange paths, queries, headers and bodies in bulk are answered, never by 
   let asked = 0;
   const work = async (worker: number) => {
     const g = dice(SEED + worker);
-    const door = paths[worker % paths.length] as Door;
-    const connection = openRawConnection(door.url);
+    const port = paths[worker % paths.length] as Described;
+    const connection = openRawConnection(port.url);
     while (asked < due || performance.now() < until) {
-      const text = strangeRequest(door, g);
+      const text = strangeRequest(port, g);
       const { status } = await connection.ask(text);
       asked += 1;
       statuses.set(status, (statuses.get(status) ?? 0) + 1);
@@ -248,12 +248,12 @@ test("a request whose length two readers could read differently is refused, and 
   const measuring = startMeasuring("Bad input", "requests with an ambiguous length (smuggling)");
   const found: string[] = [];
   let asked = 0;
-  const doors = [
+  const addresses = [
     [product.api, "/v2/auth/token"],
     [product.ingest, "/v1/oauth/token"],
     [product.panel, "/panel/api/session"],
   ] as const;
-  for (const [url, path] of doors) {
+  for (const [url, path] of addresses) {
     for (const [what, lines, body] of AMBIGUOUS) {
       const head = [`POST ${path} HTTP/1.1`, "Host: localhost", ...lines].join("\r\n");
       const answers = await statusesOf(url, `${head}\r\n\r\n${body}`);

@@ -1,6 +1,6 @@
 /** A merchant that reads all of its shipments over and over while they move, and what it must find. */
 import { expect } from "bun:test";
-import type { Doors } from "#test/support/data/oracle.ts";
+import type { Urls } from "#test/support/data/oracle.ts";
 import { within } from "#test/support/eventually.ts";
 import { type Answer, type Merchant, signIn } from "./merchant.ts";
 
@@ -15,7 +15,7 @@ const RETRIED = new Set([401, 429, 500, 502, 503, 504]);
  * Pages through all shipments and catches up, in turn; tries again until it is answered.
  * @param ids all that there are, in ascending order
  */
-export function startReader({ api }: Pick<Doors, "api">, ids: readonly number[]) {
+export function startReader({ api }: Pick<Urls, "api">, ids: readonly number[]) {
   let over = false;
   let merchant: Merchant | null = null;
   const counts = { pagings: 0, catchUps: 0 };

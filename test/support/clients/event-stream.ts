@@ -26,7 +26,7 @@ export interface EventStream {
   readonly accepted: ReadonlyMap<string, CourierEvent>;
   /** Messages that each ingest process has answered. */
   readonly answered: ReadonlyMap<string, number>;
-  /** Doors that a message had no answer from, nor an end of its connection, within 45 s. */
+  /** URLs that a message had no answer from, nor an end of its connection, within 45 s. */
   readonly unanswered: readonly string[];
   /**
    * Waits until a further event is accepted, or more than so many further ones.
@@ -106,10 +106,10 @@ export function startEventStream(
           if (answer.status !== 200) refusal = answer;
           onAnswer(answer);
         },
-        onSilence: (door: string) => void unanswered.push(door),
+        onSilence: (url: string) => void unanswered.push(url),
       };
-      const { door, results } = await sendUntilAnswered(product, events, sender, listeners);
-      answered.set(door, (answered.get(door) ?? 0) + 1);
+      const { url, results } = await sendUntilAnswered(product, events, sender, listeners);
+      answered.set(url, (answered.get(url) ?? 0) + 1);
       results.forEach(({ outcome }, at) => {
         expect(["ACCEPTED", "DUPLICATE"]).toContain(outcome);
         const one = events[at];
@@ -153,7 +153,7 @@ export function numbered(trackingNumber: string, sent: number): CourierEvent {
 
 interface Listeners {
   readonly onAnswer: (answer: PushResult) => void;
-  readonly onSilence: (door: string) => void;
+  readonly onSilence: (url: string) => void;
 }
 
 async function sendUntilAnswered(
@@ -161,14 +161,14 @@ async function sendUntilAnswered(
   events: readonly CourierEvent[],
   sender: number,
   { onAnswer, onSilence }: Listeners,
-): Promise<{ door: string; results: Array<{ outcome: string }> }> {
+): Promise<{ url: string; results: Array<{ outcome: string }> }> {
   for (let tries = sender; ; tries += 1) {
-    const door = tries % 2 === 0 ? ingest : otherIngest;
+    const url = tries % 2 === 0 ? ingest : otherIngest;
     const signal = AbortSignal.timeout(ANSWER_LIMIT_MS);
-    const answer = await push(door, events, { signal }).catch(() => null);
-    if (answer === null && signal.aborted) onSilence(door);
+    const answer = await push(url, events, { signal }).catch(() => null);
+    if (answer === null && signal.aborted) onSilence(url);
     if (answer) onAnswer(answer);
-    if (answer?.status === 200) return { door, results: answer.body.results };
+    if (answer?.status === 200) return { url, results: answer.body.results };
     await Bun.sleep(RETRY_WAIT_MS);
   }
 }

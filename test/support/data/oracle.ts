@@ -18,7 +18,7 @@ const PAGE = 100;
 /** The analytics wait 60 s for the answer to a write before they write again (`analytics/clickhouse/clickhouse.ts`). */
 const SETTLE_LIMIT_MS = 100_000;
 
-export interface Doors {
+export interface Urls {
   readonly api: string;
   readonly panel: string;
 }
@@ -53,7 +53,7 @@ export interface Circumstances {
  * @param accepted by eventId; the text of an event's status is its eventId
  */
 export async function expectExactlyOnce(
-  product: Doors,
+  product: Urls,
   prefix: string,
   ids: readonly number[],
   accepted: ReadonlyMap<string, CourierEvent>,
@@ -159,7 +159,7 @@ interface Lag {
  * @param routed the same events, once for each shipment that they go to
  */
 export async function expectSettled(
-  { panel }: Doors,
+  { panel }: Urls,
   accepted: number,
   routed = accepted,
   away: readonly string[] = [],

@@ -1,4 +1,4 @@
-/** Names that stand in mails and on other people's screens: one rule at every door. */
+/** Names that stand in mails and on other people's screens: one rule everywhere. */
 import { describe, expect, test } from "bun:test";
 import type { TSchema } from "@sinclair/typebox";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
@@ -8,7 +8,7 @@ import { personName } from "#panel/server/accounts/account-view.ts";
 
 const { couriers, companies, platforms } = SetupFile.properties;
 const company = companies.items;
-const DOORS: Readonly<Record<string, TSchema>> = {
+const NAMES: Readonly<Record<string, TSchema>> = {
   person: personName,
   courier: couriers.items.properties.name,
   company: company.properties.name,
@@ -23,7 +23,7 @@ const UNSEEN = Array.from({ length: 0x110000 }, (_, code) => code)
   .map(character)
   .filter((one) => /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(one));
 
-describe.each(Object.entries(DOORS))("the name of a %s", (_, schema) => {
+describe.each(Object.entries(NAMES))("the name of a %s", (_, schema) => {
   const checker = compileSchema(schema);
 
   test("has no control character, no format character and no line end, wherever it stands", () => {

@@ -1,4 +1,4 @@
-/** The data team's door as an editor: one SELECT, its rows, and the same rows as a file. */
+/** SQL access as an editor: one SELECT, its rows, and the same rows as a file. */
 import { Button, Card, Group, Menu, Skeleton, Stack, Text } from "@mantine/core";
 import { IconChevronDown, IconDownload, IconPlayerPlay } from "@tabler/icons-react";
 import { lazy, Suspense, useState } from "react";

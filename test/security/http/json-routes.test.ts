@@ -1,4 +1,4 @@
-/** Every door that takes JSON refuses the same tricks, with a clear 4xx, and nothing is left behind in the store. */
+/** Every route that takes JSON refuses the same tricks, with a clear 4xx, and nothing is left behind in the store. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
@@ -54,7 +54,7 @@ async function send(method: string, url: string, text: string | Uint8Array) {
 }
 
 /** Every call with a JSON body. */
-const API_DOORS = [
+const API_ROUTES = [
   ["POST", "/v2/auth/token"],
   ["POST", "/v2/shipments"],
   ["POST", "/v2/shipments/import"],
@@ -70,7 +70,7 @@ const API_DOORS = [
   ["POST", "/v2/couriers/delivery-times"],
   ["POST", "/v2/couriers/efficiency-index"],
 ] as const;
-const PANEL_DOORS = [
+const PANEL_ROUTES = [
   ["POST", "/panel/api/channels/acme-it/webhooks"],
   ["POST", "/panel/api/channels/acme-it/api-keys"],
   ["PUT", "/panel/api/couriers/GLS_ITA/catalogue/XX"],
@@ -94,12 +94,12 @@ const TRICKS: Readonly<Record<string, string | Uint8Array>> = {
 };
 
 describe("tricks", () => {
-  test.each(Object.entries(TRICKS))("%s: 400 at every door", async (_, text) => {
-    for (const [method, path] of API_DOORS) {
+  test.each(Object.entries(TRICKS))("%s: 400 on every route", async (_, text) => {
+    for (const [method, path] of API_ROUTES) {
       const { status, body } = await send(method, `${api.url}${path}`, text);
       expect([path, status, body?.code]).toEqual([path, 400, "MALFORMED_BODY"]);
     }
-    for (const [method, path] of PANEL_DOORS) {
+    for (const [method, path] of PANEL_ROUTES) {
       const { status, body, type } = await send(method, `${panel.url}${path}`, text);
       expect([path, status, body?.code]).toEqual([path, 400, "MALFORMED_BODY"]);
       expect(type).toBe("application/problem+json");
@@ -134,8 +134,8 @@ describe("half a surrogate pair", () => {
   /** In JSON an escape: UTF-8 cannot hold it. */
   const HALF = "cut \\ud83d";
 
-  test("422 with its path at every door of the merchant API and the panel", async () => {
-    for (const [method, path] of API_DOORS) {
+  test("422 with its path on every route of the merchant API and the panel", async () => {
+    for (const [method, path] of API_ROUTES) {
       if (path === "/v2/shipments" || path === "/v2/shipments/import") continue;
       const { status, body } = await send(method, `${api.url}${path}`, `{"x":{"y":"${HALF}"}}`);
       expect([path, status, body?.code]).toEqual([path, 422, "VALIDATION_FAILED"]);
@@ -143,7 +143,7 @@ describe("half a surrogate pair", () => {
         { path: "x.y", code: "BAD_FORMAT", message: expect.any(String) },
       ]);
     }
-    for (const [method, path] of PANEL_DOORS) {
+    for (const [method, path] of PANEL_ROUTES) {
       const { status, body } = await send(method, `${panel.url}${path}`, `{"x":"${HALF}"}`);
       expect([path, status, body?.violations?.[0]?.path]).toEqual([path, 422, "x"]);
     }
