@@ -38,8 +38,9 @@ export async function startApi(runtime: Runtime): Promise<Running> {
   return {
     name: "api",
     url,
+    isServing: true,
     async stop() {
-      await app.stop();
+      await door.stop();
       await Promise.all([benchmarks.close(), archive.close()]);
     },
   };

@@ -51,9 +51,10 @@ export async function startIngest(runtime: Runtime): Promise<Running> {
   return {
     name: "ingest",
     url,
+    isServing: true,
     async stop() {
       front?.close();
-      await app.stop();
+      await door.stop();
       front?.end();
     },
   };

@@ -50,11 +50,12 @@ export async function startPanel(runtime: Runtime): Promise<Running> {
   return {
     name: "panel",
     url,
+    isServing: true,
     onceUp: () => inviteFirstAdmin(runtime, config.publicUrl),
     async stop() {
       // The streams of the overview would hold the stop.
       door.drain();
-      await app.stop();
+      await door.stop();
       await Promise.all([benchmarks.close(), insights.close(), archive.close()]);
     },
   };

@@ -1,13 +1,9 @@
 /** How a process ends on a signal: its ports drain, its roles stop, and it exits with status 0. */
+import { endArrivals } from "#core/platform/http/body/arriving.ts";
 import type { Log } from "#core/platform/process/log.ts";
 import { limit } from "#core/platform/schema/limit.ts";
+import { STOP_LIMIT_MS } from "#core/platform/process/stop-limits.ts";
 
-/** A stop takes less than 10 s after the drain; what hangs longer is left to its redelivery. */
-const STOP_LIMIT_MS = limit(
-  9_000,
-  "stop of the process after SIGTERM",
-  "what hangs is left to its redelivery",
-);
 /**
  * Process managers signal a whole group, and the launcher of `npm start` passes the signal on: one that comes so soon after the
  * first is the same request.
@@ -39,6 +35,8 @@ export function endOnSignal(log: Log, { drain, stop }: Ending): void {
       await Promise.race([Bun.sleep(drainMs), hurried.promise]);
     }
     log.info("stopping");
+    endArrivals();
+    // What hangs longer is left to its redelivery.
     setTimeout(() => process.exit(0), STOP_LIMIT_MS).unref();
     await stop();
     log.info("stopped");

@@ -57,9 +57,7 @@ export function openOpsPort(
   return {
     name,
     url: door.url,
-    async stop() {
-      await app.stop();
-    },
+    stop: door.stop,
   };
 }
 

@@ -16,6 +16,7 @@ import type { Program } from "#core/platform/process/command-line.ts";
 import { createLog, type Log } from "#core/platform/process/log.ts";
 import { buildInfo } from "#core/platform/process/metrics.ts";
 import { openTracing } from "#core/platform/process/open-tracing.ts";
+import { ROLES_STOP_LIMIT_MS } from "#core/platform/process/stop-limits.ts";
 import { COMMIT, VERSION } from "#core/platform/process/version.ts";
 import {
   connectCluster,
@@ -60,6 +61,8 @@ export interface Running {
   readonly url: string | null;
   /** Absent if there is nothing to check: a role that serves is running while its port answers. */
   readonly isRunning?: () => boolean;
+  /** It serves callers from outside. Such roles stop together: none goes on accepting while another answers what it has accepted. */
+  readonly isServing?: true;
   /** Runs once every role of the process has started. */
   readonly onceUp?: () => Promise<void> | void;
   /** Stops accepting, finishes what is in flight, acknowledges. */
@@ -91,12 +94,6 @@ export const HOSTS_NAMED = limit(
   20,
   "unresolved hosts named in a log line",
   "the line has their number",
-);
-/** What is left of the time to stop belongs to the embedded Redis, which must not outlive us. */
-const ROLES_STOP_LIMIT_MS = limit(
-  6_000,
-  "stop of all roles after SIGTERM",
-  "what hangs is left to its redelivery",
 );
 
 export interface OpenOptions extends Pick<SecretUse, "isServing"> {
@@ -340,8 +337,12 @@ function metricsPort({ ports: { metrics } }: Config): Role[] {
 }
 
 async function stopRoles(log: Log, roles: readonly Running[]): Promise<void> {
-  for (const { name, stop } of roles) {
-    await stop().catch((error: Error) => log.error({ role: name, reason: error.message }, "stop"));
+  const stopOne = ({ name, stop }: Running) =>
+    stop().catch((error: Error) => log.error({ role: name, reason: error.message }, "stop"));
+  const serving = roles.filter(({ isServing }) => isServing);
+  for (const role of roles) {
+    if (!role.isServing) await stopOne(role);
+    else if (role === serving[0]) await Promise.all(serving.map(stopOne));
   }
 }
 

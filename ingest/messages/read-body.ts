@@ -4,6 +4,7 @@ import { gunzip, gunzipSync, type ZlibOptions } from "node:zlib";
 import type { Courier } from "#core/configuration/store/configuration.ts";
 import { BODY_LIMIT_BYTES } from "#core/events/rules/event.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
+import { inTime } from "#core/platform/http/body/arriving.ts";
 import { readAll } from "#core/platform/http/body/read-bounded.ts";
 import { JsonFault, type ParsedJson } from "#core/platform/http/body/strict-json.ts";
 import { nextTurn } from "#core/platform/process/next-turn.ts";
@@ -87,7 +88,7 @@ export function isJsonType(text: string): boolean {
 
 /** Reading it in parts would take twice as long. */
 async function readWhole(request: Request, bytes: number): Promise<Uint8Array> {
-  return new Uint8Array(await inTime(request.arrayBuffer(), timeLimitMs(bytes)));
+  return new Uint8Array(await inTime(request.arrayBuffer(), timeLimitMs(bytes), tooSlow));
 }
 
 /**
@@ -100,7 +101,7 @@ async function readInParts({ body }: Request): Promise<Uint8Array | null> {
   const untilMs = performance.now() + timeLimitMs(BODY_LIMIT_BYTES);
   const next = () => {
     const leftMs = Math.max(0, untilMs - performance.now());
-    return inTime(reader.read(), Math.min(MESSAGE_TIME_LIMIT_MS, leftMs));
+    return inTime(reader.read(), Math.min(MESSAGE_TIME_LIMIT_MS, leftMs), tooSlow);
   };
   try {
     return await readAll({ read: next, cancel: () => reader.cancel() }, BODY_LIMIT_BYTES);
@@ -113,19 +114,6 @@ async function readInParts({ body }: Request): Promise<Uint8Array | null> {
 /** For a body of a known size. */
 export function timeLimitMs(bytes: number): number {
   return MESSAGE_TIME_LIMIT_MS + (bytes / PER_SECOND_BYTES) * 1_000;
-}
-
-/** @throws {Problem} 503 */
-async function inTime<T>(arriving: Promise<T>, limitMs: number): Promise<T> {
-  let timer: Timer | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(tooSlow()), limitMs);
-  });
-  try {
-    return await Promise.race([arriving, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 /** Of the sender or the network, and yet no 4xx: senders retry only 5xx, and nothing is wrong with the message. */

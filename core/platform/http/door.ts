@@ -5,6 +5,7 @@
 import type { AnyElysia } from "elysia";
 import { urlOf } from "#core/platform/environment/url-of.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
+import { LAST_BODY_LIMIT_MS } from "#core/platform/process/stop-limits.ts";
 import { COMMIT, VERSION } from "#core/platform/process/version.ts";
 
 export interface DoorTerms {
@@ -22,12 +23,14 @@ export interface DoorTerms {
 export interface Door {
   readonly port: number;
   readonly url: string;
-  /** From now on the app answers. `app.stop()` then closes the port. */
+  /** From now on the app answers. */
   readonly open: (app: AnyElysia) => void;
   /** From now on readiness is 503, and every answer ends its connection; requests are answered as before. */
   readonly drain: () => void;
   /** Aborted by the drain: answers without an end, such as streams, end then. */
   readonly draining: AbortSignal;
+  /** Accepts nothing more. @returns once every request is answered */
+  readonly stop: () => Promise<void>;
   /** Closes a port whose app was never opened. */
   readonly close: () => void;
 }
@@ -51,12 +54,14 @@ export const ALIVE = {
   commit: COMMIT,
 };
 const RETRY_SECONDS = "1";
+const LOOK_EVERY_MS = 50;
 
 type Answer = (request: Request, server: Bun.Server<unknown>) => Response | Promise<Response>;
 
 /** @throws {PortRefused} */
 export function bindDoor(terms: DoorTerms): Door {
   const { host, port, maxRequestBodySize, idleTimeout = 10 } = terms;
+  let opened: AnyElysia | null = null;
   let answer: Answer = (request) => whileStarting(request, terms.refuse);
   const drained = new AbortController();
   const draining = drained.signal;
@@ -83,6 +88,7 @@ export function bindDoor(terms: DoorTerms): Door {
     open(app) {
       app.compile();
       app.server = server;
+      opened = app;
       answer = app.fetch;
       use();
       for (const { fn } of app.event.start ?? []) fn(app);
@@ -92,8 +98,15 @@ export function bindDoor(terms: DoorTerms): Door {
       use();
     },
     draining,
+    stop: () => Promise.race([opened?.stop(), areAnswered(server)]).then(() => {}),
     close: () => void server.stop(true),
   };
+}
+
+/** A head that is still arriving is no request: Bun's own stop would wait for it until the connection is idle. */
+async function areAnswered(server: Bun.Server<unknown>): Promise<void> {
+  await Bun.sleep(LAST_BODY_LIMIT_MS);
+  while (server.pendingRequests > 0) await Bun.sleep(LOOK_EVERY_MS);
 }
 
 /** @throws {PortRefused} for what the system says of a port */

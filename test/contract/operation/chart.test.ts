@@ -6,6 +6,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdir } from "node:fs/promises";
 import { AlertmanagerConfig } from "@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1alpha1/AlertmanagerConfig";
 import { parser } from "@prometheus-io/lezer-promql";
+import { VARIABLES } from "#core/platform/environment/variables.ts";
+import { STOP_LIMIT_MS } from "#core/platform/process/stop-limits.ts";
 import { examplesIn } from "#test/support/documents.ts";
 import {
   CHART,
@@ -139,8 +141,16 @@ describe.skipIf(helm === null)("the chart", () => {
         const [{ env, lifecycle }] = containers;
         expect(env).toContainEqual({ name: "DRAIN_SECONDS", value: String(seconds) });
         expect(lifecycle.preStop.exec.command).toEqual(["sleep", String(seconds)]);
-        expect(terminationGracePeriodSeconds).toBe(seconds + seconds + 10);
+        expect(terminationGracePeriodSeconds).toBe(seconds + seconds + STOP_LIMIT_MS / 1_000 + 5);
       }
+    }
+  });
+
+  test("and the compose files wait for a stop as long as it may take", async () => {
+    for (const path of ["compose.yaml", "compose.cluster.yaml"]) {
+      const [, seconds] = /stop_grace_period: (\d+)s/.exec(await Bun.file(path).text()) ?? [];
+      const drainMs = Number(VARIABLES.DRAIN_SECONDS.fallback) * 1_000;
+      expect(Number(seconds) * 1_000).toBeGreaterThan(drainMs + STOP_LIMIT_MS);
     }
   });
 

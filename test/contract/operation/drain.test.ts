@@ -5,19 +5,24 @@ import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect as connectTls } from "node:tls";
+import { LAST_BODY_LIMIT_MS } from "#core/platform/process/stop-limits.ts";
 import { startTlsFront } from "#ingest/tls-front.ts";
 import { event, push } from "#test/support/clients/courier.ts";
+import { signIn } from "#test/support/clients/merchant.ts";
 import { openRawConnection, rawRequest } from "#test/support/clients/raw-http.ts";
-import { testSetup } from "#test/support/data/setup.ts";
+import { labelBody, labelSetup } from "#test/support/data/label-setup.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { BARE, newProduct, PANEL_TOKEN, type Product } from "#test/support/product/product.ts";
 import { createTestAuthority } from "#test/support/servers/certificates.ts";
 import { freePort } from "#test/support/servers/free-port.ts";
+import { type LabelGateway, startLabelGateway } from "#test/support/servers/label-gateway.ts";
 
 /** Longer than any test may take: only a signal ends it. */
 const FOR_EVER = "600";
 /** `SAME_SIGNAL_MS` of core/runtime/end-on-signal.ts, and room. */
 const NO_COPY_MS = 600;
+/** Less than the 10 s of a gateway, and longer than a body may still arrive. */
+const SLOW_ANSWER_MS = LAST_BODY_LIMIT_MS + 2_000;
 const TEST_LIMIT_MS = 300_000;
 
 const HOST_LINE = "Host: waybill.test";
@@ -31,6 +36,7 @@ async function statusOf(url: string): Promise<number | null> {
 
 describe("a process that is told to stop", () => {
   let product: Product;
+  let gateway: LabelGateway;
   let others: Readonly<Record<"processors" | "analytics" | "metrics", string>>;
 
   beforeAll(async () => {
@@ -45,7 +51,9 @@ describe("a process that is told to stop", () => {
       analytics: address(analytics),
       metrics: address(metrics),
     };
-    product = await newProduct(BARE, testSetup(), {
+    gateway = startLabelGateway();
+    product = await newProduct(BARE, labelSetup(), {
+      NATIONAL_CARRIER_URL: gateway.url,
       PROCESSORS_PORT: String(processors),
       ANALYTICS_PORT: String(analytics),
       METRICS_PORT: String(metrics),
@@ -57,7 +65,10 @@ describe("a process that is told to stop", () => {
     if (signal("SIGINT")) await hasEnded();
   });
 
-  afterAll(() => product.end(), TEST_LIMIT_MS);
+  afterAll(async () => {
+    await product.end();
+    await gateway.stop();
+  }, TEST_LIMIT_MS);
 
   const ports = () => [product.ingest, product.api, product.panel, ...Object.values(others)];
 
@@ -70,6 +81,12 @@ describe("a process that is told to stop", () => {
   }
 
   const hasEnded = () => product.ended();
+
+  const portCloses = () =>
+    eventually(
+      async () => (await statusOf(`${product.ingest}/healthz`)) === null,
+      "the port is closed",
+    );
 
   const drains = () =>
     eventually(async () => (await statusOf(`${product.ingest}/readyz`)) === 503, "it drains");
@@ -136,13 +153,63 @@ describe("a process that is told to stop", () => {
       signal("SIGTERM");
       await drains();
       signal("SIGINT");
-      await eventually(
-        async () => (await statusOf(`${product.ingest}/healthz`)) === null,
-        "the port is closed",
-      );
+      await portCloses();
       finish();
       expect(await sending).toStartWith("HTTP/1.1 200 ");
       expect(await hasEnded()).toBe(0);
+    },
+    TEST_LIMIT_MS,
+  );
+
+  test(
+    "answers a request that takes long, once its body has arrived",
+    async () => {
+      await product.start();
+      const merchant = await signIn(product.api, "key_acme_main");
+      const label = await merchant.call("POST", "/v2/labels", labelBody({ courier: "POSTE_ITA" }));
+      expect(label.status).toBe(201);
+      gateway.behave("do it and hold the answer");
+      const confirming = merchant.call("POST", "/v2/labels/confirm", {
+        courier: "POSTE_ITA",
+        labelIds: [label.body.id],
+      });
+      await eventually(() => gateway.transmissions() === 1, "the carrier is asked");
+      signal("SIGINT");
+      await portCloses();
+      const closedAtMs = performance.now();
+      await eventually(
+        () => performance.now() - closedAtMs > SLOW_ANSWER_MS,
+        "the carrier takes its time",
+      );
+      gateway.release();
+      expect((await confirming).status).toBe(201);
+      expect(await hasEnded()).toBe(0);
+    },
+    TEST_LIMIT_MS,
+  );
+
+  test(
+    "refuses a body that goes on arriving, so that it is sent again, and does not wait for half a head",
+    async () => {
+      await product.start();
+      const token = rawRequest("POST", "/v2/auth/token", [
+        HOST_LINE,
+        "Content-Type: application/json",
+        "Content-Length: 100",
+      ]);
+      const [courier, client, half] = await Promise.all([
+        beginMessage(product.ingest),
+        beginRequest(product.api, `${token}{`),
+        beginRequest(product.panel, "GET /healthz HTTP/1.1\r\nHo"),
+      ]);
+      signal("SIGINT");
+      for (const answer of await Promise.all([courier.sending, client.sending])) {
+        expect(answer).toStartWith("HTTP/1.1 503 ");
+        expect(answer.toLowerCase()).toContain("retry-after: 1\r\n");
+        expect(answer).toContain("nothing was accepted");
+      }
+      expect(await hasEnded()).toBe(0);
+      expect(await half.sending).toBe("");
     },
     TEST_LIMIT_MS,
   );
@@ -167,7 +234,6 @@ describe("a process that is told to stop", () => {
 
 /** A message to ingest of which a part is missing. @returns the answer, once it has been finished */
 async function beginMessage(url: string) {
-  const { hostname, port } = new URL(url);
   const body = JSON.stringify({
     schemaVersion: "1.0",
     messageId: "slow",
@@ -181,6 +247,13 @@ async function beginMessage(url: string) {
     "Content-Type: application/json",
     `Content-Length: ${Buffer.byteLength(body)}`,
   ]);
+  const { sending, socket } = await beginRequest(url, head + body.slice(0, 20));
+  return { sending, finish: () => void socket.write(body.slice(20)) };
+}
+
+/** Sends a part of a request. @returns all that is answered, once the connection has been closed */
+async function beginRequest(url: string, part: string) {
+  const { hostname, port } = new URL(url);
   const socket: Socket = connect(Number(port), hostname);
   const sending = new Promise<string>((resolve, reject) => {
     let received = "";
@@ -190,8 +263,8 @@ async function beginMessage(url: string) {
     socket.on("close", () => resolve(received)).on("error", reject);
   });
   await new Promise((resolve) => socket.once("connect", resolve));
-  socket.write(head + body.slice(0, 20));
-  return { sending, finish: () => void socket.write(body.slice(20)) };
+  socket.write(part);
+  return { sending, socket };
 }
 
 /** @returns the cookie of an operator in a browser */

@@ -1,6 +1,7 @@
 /** Reads the body of a request, within limits on its size and the time it takes, before anything interprets it. */
 import { Problem } from "#core/platform/errors/problem.ts";
 import { limit } from "#core/platform/schema/limit.ts";
+import { inTime } from "./arriving.ts";
 import { type BodyReader, readAll } from "./read-bounded.ts";
 
 /** Enough for the largest body at about 4 Mbit/s. Without it a slow sender could hold its request open for ever. */
@@ -17,7 +18,7 @@ export function keepBody(request: Request, bytes: Uint8Array): void {
 /**
  * The limit applies to the bytes received, whatever `Content-Length` says. A body that announces more is refused unread.
  * @returns empty for a request without a body
- * @throws {Problem} 413 more than `limitBytes`, 408 not received in time, 400 truncated
+ * @throws {Problem} 413 more than `limitBytes`, 408 not received in time, 503 the process stops, 400 truncated
  */
 export async function readBody(
   request: Request,
@@ -34,19 +35,13 @@ export async function readBody(
   }
   const reader = request.body?.getReader();
   if (!reader) return new Uint8Array();
-  let timer: Timer | undefined;
-  const late = new Promise<"late">((resolve) => {
-    timer = setTimeout(resolve, timeLimitMs, "late");
-  });
-  try {
-    const body = await Promise.race([read(reader, limitBytes), late]);
-    if (body === null) throw bodyTooLarge(limitBytes);
-    if (body !== "late") return body;
+  const late = () => bodyTooSlow(timeLimitMs);
+  const body = await inTime(read(reader, limitBytes), timeLimitMs, late).catch((error) => {
     void reader.cancel().catch(() => {});
-    throw bodyTooSlow(timeLimitMs);
-  } finally {
-    clearTimeout(timer);
-  }
+    throw error;
+  });
+  if (body === null) throw bodyTooLarge(limitBytes);
+  return body;
 }
 
 /** @throws {Problem} 400 */
