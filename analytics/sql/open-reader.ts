@@ -18,7 +18,7 @@ const MEMORY_BYTES = limit(
   "memory of a statement of SQL access in the embedded engine",
   "422",
 );
-const SECONDS = limit(30, "time of a statement of SQL access", "422");
+export const SECONDS = limit(30, "time of a statement of SQL access", "422");
 const THREADS = 2;
 
 /**

@@ -14,7 +14,7 @@ import { illFormedText } from "#core/platform/schema/ill-formed-text.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 
 /** Less than our own callers wait. */
-const GATEWAY_LIMIT_MS = 10_000;
+export const GATEWAY_LIMIT_MS = 10_000;
 /** 99 labels of about 100 KB each. */
 const ANSWER_LIMIT_BYTES = limit(
   16 * 1024 * 1024,

@@ -39,7 +39,7 @@ import {
 
 const checker = compileSchema(ConfirmRequest);
 /** Renewed while a confirmation is in progress; a label is in one transmission only, whoever holds the lock. */
-const LOCK_TERMS = {
+export const LOCK_TERMS = {
   leaseMs: limit(
     10_000,
     "lease of a label confirmation",

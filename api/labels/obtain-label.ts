@@ -17,7 +17,7 @@ import { type Failed, failed } from "./label-problem.ts";
 /** Longer than two calls of the gateway and the making of 99 pages on a slow machine. */
 const GONE_AFTER_MS = 60_000;
 /** Waiting for somebody else's call; less than clients wait. */
-const WAIT_LIMIT_MS = 15_000;
+export const WAIT_LIMIT_MS = 15_000;
 const LOOK_EVERY_MS = 50;
 
 export type Obtained =

@@ -1,8 +1,8 @@
 /** How a process ends on a signal: its ports drain, its roles stop, and it exits with status 0. */
 import { endArrivals } from "#core/platform/http/body/arriving.ts";
 import type { Log } from "#core/platform/process/log.ts";
-import { limit } from "#core/platform/schema/limit.ts";
 import { STOP_LIMIT_MS } from "#core/platform/process/stop-limits.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 
 /**
  * Process managers signal a whole group, and the launcher of `npm start` passes the signal on: one that comes so soon after the

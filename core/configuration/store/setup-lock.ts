@@ -15,7 +15,7 @@ import { type Lock, LockLost, type LockTerms, takeLock } from "#core/platform/re
 import { limit } from "#core/platform/schema/limit.ts";
 
 /** Processes that start together apply the same file one after the other. */
-const TERMS = {
+export const TERMS = {
   leaseMs: limit(
     5_000,
     "lease of the setup lock",

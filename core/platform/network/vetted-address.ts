@@ -32,7 +32,7 @@ export async function vetHost(
 }
 
 /** For all hosts of one change together; what is not resolved by then is let pass, since every send resolves it again. */
-const RESOLVE_LIMIT_MS = limit(
+export const RESOLVE_LIMIT_MS = limit(
   5_000,
   "time for resolving the hosts of new and changed webhooks",
   "accepted with a warning, and every send resolves them again",

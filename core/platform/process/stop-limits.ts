@@ -2,11 +2,11 @@
 import { limit } from "#core/platform/schema/limit.ts";
 
 /**
- * From the end of a request's body to its answer: a wait of 15 s for another confirmation of labels and two calls of a gateway, of
- * 10 s each, take longest.
+ * From the end of a request's body to its answer. A change of the configuration takes longest: it waits up to 30 s for its turn and 5 s
+ * for the hosts of webhooks (`test/unit/platform/stop-limits.test.ts` compares the longest waits).
  */
 export const ANSWER_LIMIT_MS = limit(
-  35_000,
+  40_000,
   "answer to a request that was accepted before a stop",
   "the connection is closed",
 );

@@ -118,11 +118,12 @@ function benchmarkRoutes(runtime: Runtime, insights: Insights) {
         const { format } = query;
         const courier = (query.courier ?? "").slice(0, COURIER_LENGTH);
         const nowMs = live.now();
-        const found = await insights.provinces(courier, nowMs);
+        const [found, all] = await Promise.all([
+          insights.provinces(courier, nowMs),
+          courier === "" ? null : insights.provinceCouriers(nowMs),
+        ]);
         const shown =
-          courier === ""
-            ? shownTo(caller, found)
-            : provincesShownTo(caller, found, courier, await insights.provinceCouriers(nowMs));
+          all === null ? shownTo(caller, found) : provincesShownTo(caller, found, courier, all);
         return answerOf("provinces", ProvinceView, shown, format);
       },
       {

@@ -11,7 +11,6 @@ import {
   SCHEMA_STATEMENT_LIMIT_SECONDS,
   SURVEY_LIMIT_SECONDS,
 } from "#analytics/clickhouse/time-limits.ts";
-import { ANSWER_LIMIT_MS } from "#core/platform/process/stop-limits.ts";
 import { READY_LIMIT_MS } from "#core/runtime/ops.ts";
 
 /** Within which an answer that the server gave in time reaches us. */
@@ -36,8 +35,6 @@ const PAIRS: ReadonlyArray<readonly [what: string, innerMs: number, outerMs: num
     SCHEMA_STATEMENT_LIMIT_SECONDS * 1_000,
     SCHEMA_LEASE_MS,
   ],
-  ["a question and the stop of a process", REQUEST_LIMIT_MS.read, ANSWER_LIMIT_MS],
-  ["a survey and the stop of a process", REQUEST_LIMIT_MS.survey, ANSWER_LIMIT_MS],
   ["a ping and the readiness that waits for it", PING_LIMIT_MS, READY_LIMIT_MS],
 ];
 

@@ -1,0 +1,27 @@
+/** design.md, "Starting, stopping, failing": a request that was accepted is answered, however long it waits for others. */
+import { describe, expect, test } from "bun:test";
+import { REQUEST_LIMIT_MS } from "#analytics/clickhouse/time-limits.ts";
+import { SECONDS } from "#analytics/sql/open-reader.ts";
+import { GATEWAY_LIMIT_MS } from "#api/http/gateway.ts";
+import { LOCK_TERMS } from "#api/labels/confirm.ts";
+import { WAIT_LIMIT_MS } from "#api/labels/obtain-label.ts";
+import { TERMS } from "#core/configuration/store/setup-lock.ts";
+import { RESOLVE_LIMIT_MS } from "#core/platform/network/vetted-address.ts";
+import { ANSWER_LIMIT_MS } from "#core/platform/process/stop-limits.ts";
+
+/** For what the answer needs beside its waits. */
+const MARGIN_MS = 5_000;
+
+const WAITS: ReadonlyArray<readonly [request: string, waitMs: number]> = [
+  ["a change of the configuration", TERMS.waitLimitMs + RESOLVE_LIMIT_MS],
+  ["a label that another request asks for", WAIT_LIMIT_MS + 2 * GATEWAY_LIMIT_MS],
+  ["a confirmation of labels", LOCK_TERMS.waitLimitMs + GATEWAY_LIMIT_MS],
+  ["a statement of SQL access", SECONDS * 1_000],
+  ["a survey of benchmarks", REQUEST_LIMIT_MS.survey],
+];
+
+describe("a stop waits longer than the longest answer takes", () => {
+  test.each([...WAITS])("%s", (_, waitMs) => {
+    expect(waitMs + MARGIN_MS).toBeLessThanOrEqual(ANSWER_LIMIT_MS);
+  });
+});
