@@ -1,20 +1,22 @@
 /** `waybill doctor` examines the settings of the stores; `waybill doctor courier` a sender of events (`ingest/doctor/courier-doctor.ts`). */
+
 import { openBenchmarks } from "#analytics/benchmarks.ts";
+import { readStoreConfig } from "#cli/store-config.ts";
 import { examineStores, type Finding } from "#core/doctor/store-doctor.ts";
-import { type Config, readConfig } from "#core/platform/environment/config.ts";
+import type { Config } from "#core/platform/environment/config.ts";
 import {
   command,
   JSON_OPTION,
   type Program,
   WrongUsage,
 } from "#core/platform/process/command-line.ts";
-import { createLog } from "#core/platform/process/log.ts";
+import { commandLog } from "#core/platform/process/log.ts";
 import { counted } from "#core/platform/schema/counted.ts";
 import { openStore } from "#core/runtime/runtime.ts";
 import { courierDoctor } from "#ingest/doctor/courier-doctor.ts";
 
 async function examine(config: Config): Promise<Finding[]> {
-  const store = await openStore(config, createLog("warn"));
+  const store = await openStore(config, commandLog());
   try {
     // The embedded ClickHouse answers only to the process of the analytics: the panel's doctor asks it there.
     if (config.clickhouseUrl === null) return await examineStores(store.redis, null);
@@ -37,9 +39,9 @@ const storeDoctor = command({
 to be changed, or a store does not answer.`,
   options: { json: JSON_OPTION },
   operands: [0, 1],
-  async run({ operands: [what = "store"], env, report }) {
+  async run({ operands: [what = "store"], env, say, report }) {
     if (what !== "store") throw new WrongUsage(`Unexpected argument '${what}'.`);
-    const findings = await examine(readConfig(env));
+    const findings = await examine(await readStoreConfig(env, say));
     const bad = findings.filter(({ ok }) => !ok).length;
     const sum = bad === 0 ? "Nothing to change." : `${counted(bad, "setting")} to change.`;
     report({ toChange: bad, findings }, [...findings.map(lineOf), sum].join("\n"));

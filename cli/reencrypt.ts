@@ -3,7 +3,7 @@
 import { migrateStore } from "#core/configuration/store/layout.ts";
 import { readConfig } from "#core/platform/environment/config.ts";
 import { command, JSON_OPTION } from "#core/platform/process/command-line.ts";
-import { createLog } from "#core/platform/process/log.ts";
+import { commandLog } from "#core/platform/process/log.ts";
 import { counted } from "#core/platform/schema/counted.ts";
 import { openSecrets } from "#core/runtime/open-secrets.ts";
 import { reencrypt } from "#core/runtime/reencrypt.ts";
@@ -20,7 +20,7 @@ variables must be set. It is refused while a process still seals with another ke
     if (config.encryptionKeyPrevious === null) {
       throw new Refused("ENCRYPTION_KEY_PREVIOUS must be set too: it names the key to replace.");
     }
-    const log = createLog("warn");
+    const log = commandLog();
     const store = await openStore(config, log);
     try {
       await migrateStore(store.redis, log);

@@ -12,8 +12,7 @@ import { resetDemo } from "#demo/reset-demo.ts";
 import { INGEST } from "#ingest/main.ts";
 import { PANEL } from "#panel/main.ts";
 import { PROCESSORS } from "#processors/main.ts";
-
-const DEMO_DATA_DIR = join(".data", "demo");
+import { DEMO_DATA_DIR } from "./store-config.ts";
 
 /** Upstream last: roles stop in the opposite order, so that nothing comes in for one that has stopped. */
 const ROLES: readonly Role[] = [ANALYTICS, PROCESSORS, PANEL, API, INGEST];

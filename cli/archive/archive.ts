@@ -1,6 +1,8 @@
 /** `waybill archive` asks the running product about its archive, and what of it is to come back. */
+
 import { askProduct } from "#cli/ask-product.ts";
-import { type Config, readConfig } from "#core/platform/environment/config.ts";
+import { readStoreConfig } from "#cli/store-config.ts";
+import type { Config } from "#core/platform/environment/config.ts";
 import { command, JSON_OPTION, WrongUsage } from "#core/platform/process/command-line.ts";
 import { counted } from "#core/platform/schema/counted.ts";
 import { Refused } from "#core/runtime/runtime.ts";
@@ -10,6 +12,8 @@ import { isNoticeDue, waitingLine } from "./waiting.ts";
 /** docs/operations/redis.md, "Memory". */
 const BYTES_PER_SHIPMENT = 2_560;
 const LOOK_EVERY_MS = 1_000;
+/** Its shard of the cluster does not answer. */
+const UNKNOWN = "unknown";
 
 async function readArchive(config: Config): Promise<ArchiveView> {
   const answer = await askProduct(config, { method: "GET", path: "/archive" });
@@ -19,18 +23,22 @@ async function readArchive(config: Config): Promise<ArchiveView> {
 const shipments = (count: number) => counted(count, "shipment");
 
 function statusText(archive: ArchiveView): string {
-  const { afterDays, retentionMonths, backlog, behindSeconds, lastBatch, bytes } = archive;
-  const total = archive.companies.reduce((sum, { archived }) => sum + archived, 0);
+  const { afterDays, retentionMonths, backlog, behindSeconds, lastBatch, bytes, missing } = archive;
+  const total = archive.companies.reduce((sum, { archived }) => sum + (archived ?? 0), 0);
+  const isWhole = archive.companies.every(({ archived }) => archived !== null);
   const size = bytes === null ? "ClickHouse does not answer" : `${bytes} bytes`;
-  const lag = behindSeconds === null ? "none yet" : `ended ${Math.round(behindSeconds)} s ago`;
-  const batch = lastBatch ? `${shipments(lastBatch.shipments)}, ${lastBatch.at}` : "none yet";
+  const none = backlog === null ? UNKNOWN : "none yet";
+  const lag = behindSeconds === null ? none : `ended ${Math.round(behindSeconds)} s ago`;
+  const batch = lastBatch ? `${shipments(lastBatch.shipments)}, ${lastBatch.at}` : none;
   return [
     afterDays === 0
       ? "Nothing is archived: ARCHIVE_AFTER_DAYS is 0."
       : `Archived after ${afterDays} days.`,
-    `In the archive: ${shipments(total)}, ${size}`,
-    ...archive.companies.map(({ companyCode, archived }) => `  ${companyCode}: ${archived}`),
-    `Backlog: ${shipments(backlog)}`,
+    `In the archive: ${isWhole ? "" : "at least "}${shipments(total)}, ${size}`,
+    ...archive.companies.map(
+      ({ companyCode, archived }) => `  ${companyCode}: ${archived ?? UNKNOWN}`,
+    ),
+    `Backlog: ${backlog === null ? UNKNOWN : shipments(backlog)}`,
     `Latest complete round: ${lag}`,
     `Latest batch: ${batch}`,
     ...archive.heldChannels.map((held) => `Held in Redis: ${lineOf(held)}, since ${held.since}`),
@@ -45,11 +53,14 @@ function statusText(archive: ArchiveView): string {
       ({ at, companyCode, shipments: count, archivedBefore }) =>
         `Removed ${at}: ${companyCode}, ${shipments(count)} archived before ${archivedBefore}`,
     ),
+    ...(missing.length === 0
+      ? []
+      : [`A shard of the cluster does not answer. Left out: ${missing.join(", ")}`]),
   ].join("\n");
 }
 
 function lineOf({ companyCode, channelCode, archived, restored, isDone }: HeldChannelView): string {
-  const left = isDone ? "all" : `${archived} to come`;
+  const left = isDone ? "all" : `${archived ?? UNKNOWN} to come`;
   return `${companyCode}/${channelCode}, ${shipments(restored)} back, ${left}`;
 }
 
@@ -61,14 +72,17 @@ async function bringBack(
 ): Promise<HeldChannelView> {
   const answer = await askProduct(config, { method: "PUT", path: holdOf(channelCode) });
   const begun = (await answer.json()) as HeldChannelView;
-  const megabytes = Math.ceil((begun.archived * BYTES_PER_SHIPMENT) / 1e6);
-  say(`${shipments(begun.archived)} will take about ${megabytes} MB of Redis.`);
+  const archived = begun.archived ?? 0;
+  const megabytes = Math.ceil((archived * BYTES_PER_SHIPMENT) / 1e6);
+  say(`${shipments(archived)} will take about ${megabytes} MB of Redis.`);
   say(`Nothing of ${channelCode} is archived until \`waybill archive --let-go ${channelCode}\`.`);
   let shown = -1;
   let [progressMs, notices] = [performance.now(), 0];
   for (; ; await Bun.sleep(LOOK_EVERY_MS)) {
     const archive = await readArchive(config);
     const held = archive.heldChannels.find((one) => one.channelCode === channelCode);
+    // The shard that knows may not answer.
+    if (!held && archive.missing.length > 0) continue;
     if (!held) throw new Refused(`${channelCode} has been let go meanwhile.`);
     if (held.isDone) return held;
     if (held.restored !== shown) {
@@ -93,7 +107,7 @@ export const archive = command({
     status: {
       type: "boolean",
       about:
-        "what is archived, how far the archiver is, what was removed, and which channels are held in Redis",
+        "what is archived, how far the archiver is, what was removed, and which channels are held in Redis;\nexit status 1: a shard of the cluster does not answer, and the rest is printed",
     },
     "bring-back": {
       type: "string",
@@ -114,16 +128,19 @@ export const archive = command({
     if (verb === undefined || channel === "" || others.length > 0) {
       throw new WrongUsage("One of --status, --bring-back CHANNEL and --let-go CHANNEL is needed.");
     }
-    const config = readConfig(env);
+    const config = await readStoreConfig(env);
     if (verb === "status") {
       const view = await readArchive(config);
       report(view, statusText(view));
-    } else if (verb === "bring-back") {
+      return view.missing.length === 0 ? 0 : 1;
+    }
+    if (verb === "bring-back") {
       const held = await bringBack(config, channel, say);
       report(held, lineOf(held));
     } else {
       await askProduct(config, { method: "DELETE", path: holdOf(channel) });
       report({ channelCode: channel }, `${channel} may be archived again.`);
     }
+    return 0;
   },
 });

@@ -1,14 +1,16 @@
 /** `waybill backup DIR`: copies the embedded stores and the generated secrets at one moment, while the product runs or while it does not. */
+
 import { existsSync } from "node:fs";
 import { mkdir, rename, rm } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
 import { freezeTables, unfreezeTables } from "#analytics/backup/freeze.ts";
 import { openClickhouse } from "#analytics/clickhouse/clickhouse.ts";
+import { readNamedConfig } from "#cli/store-config.ts";
 import { type FrozenTables, requestBackup } from "#core/configuration/store/backup-requests.ts";
 import { checkLayout } from "#core/configuration/store/layout.ts";
-import { type Config, readConfig } from "#core/platform/environment/config.ts";
+import type { Config } from "#core/platform/environment/config.ts";
 import { command, JSON_OPTION } from "#core/platform/process/command-line.ts";
-import { createLog } from "#core/platform/process/log.ts";
+import { commandLog } from "#core/platform/process/log.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import {
   beginSnapshot,
@@ -77,7 +79,7 @@ async function copyStores(
 
 /** @returns how many files there are in the backup */
 async function backUp(config: Config, folder: string, takenAt: string): Promise<number> {
-  const store = await openStore(config, createLog("warn"));
+  const store = await openStore(config, commandLog());
   try {
     const { version } = await checkLayout(store.redis);
     const lock = await takeLock(store.redis, BACKUP_LOCK_KEY, LOCK);
@@ -106,7 +108,7 @@ product runs or while it does not. Prints how many files there are. docs/operati
   options: { json: JSON_OPTION },
   operands: [1, 1],
   async run({ operands: [given = ""], env, report }) {
-    const config = readConfig(env);
+    const config = await readNamedConfig(env);
     refuseServers(config, "backed up", "back up");
     const folder = resolve(given);
     if (existsSync(folder)) throw new Refused(`${folder} exists: name a folder that does not.`);

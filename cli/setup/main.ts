@@ -1,7 +1,7 @@
 /** `waybill setup`. compose.yaml and the chart start this file itself: `bun cli/setup/main.ts FILE`. */
 import { readConfig } from "#core/platform/environment/config.ts";
 import { command, JSON_OPTION, WrongUsage } from "#core/platform/process/command-line.ts";
-import { createLog } from "#core/platform/process/log.ts";
+import { commandLog } from "#core/platform/process/log.ts";
 import { publishedSchema } from "#core/platform/schema/published-schema.ts";
 import { showUnshown } from "#core/platform/secrets/unshown-secrets.ts";
 import { applySetupFile, openRuntime, readSetup, runProgram } from "#core/runtime/runtime.ts";
@@ -11,7 +11,7 @@ import { SetupFile } from "#core/setup/rules/setup.ts";
 async function apply(path: string, env: Readonly<Record<string, string | undefined>>) {
   const file = await readSetup(path);
   const config = readConfig({ ...env, SETUP_FILE: undefined });
-  const runtime = await openRuntime(config, createLog("warn"), { isServing: false });
+  const runtime = await openRuntime(config, commandLog(), { isServing: false });
   try {
     const written = await applySetupFile(runtime, file);
     await showUnshown(config.dataDir);

@@ -1,4 +1,5 @@
 /** `waybill slots` lists the partitions, or plans and moves which masters of a cluster have them while the product runs. */
+import { readStoreConfig } from "#cli/store-config.ts";
 import {
   finishMove,
   MOVE_COMMAND_LIMIT_MS,
@@ -6,7 +7,7 @@ import {
   openMoves,
   releaseFailover,
 } from "#core/placement/store/move-slots.ts";
-import { readPartitionLoads } from "#core/placement/store/partition-load.ts";
+import { readKnownLoads } from "#core/placement/store/partition-load.ts";
 import {
   batchesOfMoves,
   clusterFaults,
@@ -14,14 +15,13 @@ import {
   planSlots,
   refusals,
 } from "#core/placement/store/placement.ts";
-import { readConfig } from "#core/platform/environment/config.ts";
 import {
   command,
   JSON_OPTION,
   numberOption,
   WrongUsage,
 } from "#core/platform/process/command-line.ts";
-import { createLog } from "#core/platform/process/log.ts";
+import { commandLog } from "#core/platform/process/log.ts";
 import { isCluster, type Redis } from "#core/platform/redis/client.ts";
 import { PARTITION_TAGS, SLOTS_LOCK_KEY } from "#core/platform/redis/keys.ts";
 import { type Lock, takeLock } from "#core/platform/redis/lock.ts";
@@ -36,18 +36,28 @@ const LOCK_WAIT_MS = 12_000;
 
 type Say = (line: string) => void;
 
-/** Bytes, calls and CPU are given as numbers; a partition without a master has none. */
+/** Bytes, calls and CPU are given as numbers, null where a shard does not answer; a partition without a master has none. */
 async function list(redis: Redis) {
-  const partitions = await readPartitionLoads(redis);
+  const partitions = await readKnownLoads(redis);
   const rows = partitions.map(({ tag, bytes, calls, cpuMicroseconds, master }) => [
     tag,
-    megabytes(bytes),
-    calls.toLocaleString("en"),
+    bytes === null ? "-" : megabytes(bytes),
+    calls === null ? "-" : calls.toLocaleString("en"),
     cpuMicroseconds === null ? "-" : `${(cpuMicroseconds / 1e6).toFixed(1)} s`,
     master ?? (isCluster(redis) ? "none" : "the one server"),
   ]);
   const head = ["partition", "memory", "calls since yesterday", "CPU", "master"];
-  return { value: partitions, text: columns([head, ...rows]) };
+  const away = new Set(
+    partitions.filter(({ bytes }) => bytes === null).map(({ master }) => master ?? "a master"),
+  );
+  const missing = [
+    ...[...away].map((place) => `${place} does not answer: what its partitions take is unknown.`),
+    ...(partitions.some(({ calls }) => calls === null)
+      ? ["The shard that counts the calls does not answer."]
+      : []),
+  ];
+  const text = [columns([head, ...rows]), ...missing].join("\n");
+  return { value: partitions, text, isWhole: missing.length === 0 };
 }
 
 function placeIn({ masters }: PlacementPlan, id: string): string {
@@ -199,7 +209,8 @@ async function planAndApply(redis: Redis, cluster: Links, { count, lock, say }: 
 export const slots = command({
   name: "waybill slots",
   forms: ["[--masters N [--apply]] [--json]"],
-  about: "Lists the partitions: what each takes, and its master.",
+  about: `Lists the partitions: what each takes, and its master. Exit status 1: a shard does not answer, and the rest is listed; or nothing
+may be moved.`,
   options: {
     masters: {
       type: "string",
@@ -217,11 +228,16 @@ export const slots = command({
   async run({ values: { masters, apply: isApplied = false }, env, say, report }) {
     const count = masters === undefined ? null : numberOption("masters", masters);
     if (isApplied && count === null) throw new WrongUsage("--apply needs --masters.");
-    const store = await openStore(readConfig(env), createLog("warn"));
+    const store = await openStore(await readStoreConfig(env, say), commandLog());
     try {
-      const { value, text } =
-        count === null ? await list(store.redis) : await place(store.redis, count, isApplied, say);
+      if (count === null) {
+        const { value, text, isWhole } = await list(store.redis);
+        report(value, text);
+        return isWhole ? 0 : 1;
+      }
+      const { value, text } = await place(store.redis, count, isApplied, say);
       report(value, text);
+      return 0;
     } finally {
       await store.close();
     }

@@ -1,9 +1,10 @@
 /** `waybill sql` asks the running product: one statement, or a prompt. */
+
 import { createWriteStream } from "node:fs";
 import { extname } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { readConfig } from "#core/platform/environment/config.ts";
+import { readStoreConfig } from "#cli/store-config.ts";
 import { command, WrongUsage } from "#core/platform/process/command-line.ts";
 import { ask, prompt } from "./prompt.ts";
 
@@ -33,7 +34,7 @@ terminal, reads statements from standard input. docs/analytics.md lists tables, 
     if (format === "parquet" && out === undefined && (!query || process.stdout.isTTY)) {
       throw new WrongUsage("Parquet is not text: name a file with --out.");
     }
-    const config = readConfig(env);
+    const config = await readStoreConfig(env);
     // Standard input may be open still.
     if (query === undefined) process.exit((await prompt(config, format)) ? 0 : 1);
     const { body } = await ask(config, { query, format });

@@ -3,7 +3,7 @@
  * Redis 7 knows neither by slot. One that has `CLUSTER SLOT-STATS` also tells the CPU time of a slot.
  */
 import type { Log } from "#core/platform/process/log.ts";
-import { isCluster, mastersOf, type Redis } from "#core/platform/redis/client.ts";
+import { isCluster, mastersOf, placeOf, type Redis } from "#core/platform/redis/client.ts";
 import {
   ATTEMPT_LOGS,
   CHANGE_LOGS,
@@ -11,8 +11,9 @@ import {
   PARTITION_TAGS,
   partitionCallsKey,
 } from "#core/platform/redis/keys.ts";
-import { hasSlot, readNodes } from "#core/platform/redis/nodes/cluster-nodes.ts";
+import { type ClusterNode, hasSlot, readNodes } from "#core/platform/redis/nodes/cluster-nodes.ts";
 import { giveBackCalls, takeCalls } from "#core/platform/redis/partition-calls.ts";
+import { type Missing, orMissing } from "#core/platform/redis/unavailable-shard.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 
 export interface PartitionLoad {
@@ -25,6 +26,12 @@ export interface PartitionLoad {
   readonly cpuMicroseconds: number | null;
   /** `host:port`; null = there is one server, or the slot has no master. */
   readonly master: string | null;
+}
+
+/** Null = an unavailable shard would have told. */
+export interface KnownLoad extends Omit<PartitionLoad, "bytes" | "calls"> {
+  readonly bytes: number | null;
+  readonly calls: number | null;
 }
 
 const DAY_MS = 86_400_000;
@@ -68,8 +75,11 @@ export function startCallCounts(redis: Redis, log: Log): () => Promise<void> {
   };
 }
 
-/** @returns calls of all processes by day and tag: today's and yesterday's */
-export async function readCalls(redis: Redis): Promise<Map<number, Map<string, number>>> {
+/** By day and tag. */
+export type Calls = ReadonlyMap<number, ReadonlyMap<string, number>>;
+
+/** @returns calls of all processes: today's and yesterday's */
+export async function readCalls(redis: Redis): Promise<Calls> {
   const today = Math.floor(Date.now() / DAY_MS);
   const days = [today - 1, today];
   const counts = await Promise.all(days.map((day) => redis.hGetAll(partitionCallsKey(day))));
@@ -83,19 +93,46 @@ export async function readCalls(redis: Redis): Promise<Map<number, Map<string, n
 
 /** @throws when a master does not answer */
 export async function readPartitionLoads(redis: Redis): Promise<PartitionLoad[]> {
-  const masters = mastersOf(redis).map((master) => sender(master));
-  const [bytes, calls, places] = await Promise.all([
-    Promise.all(masters.map(measureMaster)),
-    readCalls(redis),
-    readPlaces(redis),
+  return (await readLoads(redis)).map(({ bytes, calls, ...load }) => {
+    if (bytes === null || calls === null) throw new Error(`the master of ${load.tag} is away`);
+    return { ...load, bytes, calls };
+  });
+}
+
+/** What the masters in reach tell. */
+export function readKnownLoads(redis: Redis): Promise<KnownLoad[]> {
+  return readLoads(redis, new Set());
+}
+
+async function readLoads(redis: Redis, missing?: Missing): Promise<KnownLoad[]> {
+  const measuring = mastersOf(redis).map((master) =>
+    measureMaster(redis, sender(master)).catch(
+      orMissing<Measured | null>(redis, missing, placeOf(master), null),
+    ),
+  );
+  const callsKey = partitionCallsKey(Math.floor(Date.now() / DAY_MS));
+  const [all, calls, owners] = await Promise.all([
+    Promise.all(measuring),
+    readCalls(redis).catch(orMissing<Calls | null>(redis, missing, callsKey, null)),
+    ownersOf(redis),
   ]);
-  return PARTITION_TAGS.map((tag) => ({
-    tag,
-    bytes: Math.round(bytes.reduce((sum, one) => sum + (one.get(tag) ?? 0), 0)),
-    calls: [...calls.values()].reduce((sum, day) => sum + (day.get(tag) ?? 0), 0),
-    cpuMicroseconds: places.cpu.get(tag) ?? null,
-    master: places.masters.get(tag) ?? null,
-  }));
+  const masters = all.filter((one) => one !== null);
+  return PARTITION_TAGS.map((tag) => {
+    const owner = owners.get(tag);
+    const own = masters.find(({ id }) => id === (owner?.node.id ?? null));
+    return {
+      tag,
+      // A slot that moves is on two masters.
+      bytes: own ? Math.round(sumOf(masters, ({ bytes }) => bytes.get(tag))) : null,
+      calls: calls && sumOf([...calls.values()], (day) => day.get(tag)),
+      cpuMicroseconds: own?.times.get(owner?.slot ?? -1) ?? null,
+      master: owner?.node.place ?? null,
+    };
+  });
+}
+
+function sumOf<T>(list: readonly T[], countOf: (one: T) => number | undefined): number {
+  return list.reduce((sum, one) => sum + (countOf(one) ?? 0), 0);
 }
 
 export type Send = (...command: string[]) => Promise<unknown>;
@@ -104,26 +141,25 @@ function sender(client: { readonly sendCommand: (command: string[]) => Promise<u
   return (...command) => client.sendCommand(command);
 }
 
-/** Where the partitions are, and the CPU time of their slots where the servers tell it. */
-async function readPlaces(redis: Redis) {
-  const masters = new Map<string, string>();
-  const cpu = new Map<string, number>();
-  if (!isCluster(redis)) return { masters, cpu };
+interface Owner {
+  readonly slot: number;
+  readonly node: ClusterNode;
+}
+
+/** Which master has each partition; nothing where there is one server. */
+async function ownersOf(redis: Redis): Promise<Map<string, Owner>> {
+  if (!isCluster(redis)) return new Map();
   const nodes = (await readNodes(redis)).filter(({ isMaster }) => isMaster);
-  const slots = await slotsOfTags(redis);
-  const times = await Promise.all(mastersOf(redis).map((master) => slotTimes(sender(master))));
-  for (const [tag, slot] of slots) {
-    const owner = nodes.find((node) => hasSlot(node, slot));
-    if (owner) masters.set(tag, owner.place);
-    const time = times.find((one) => one.has(slot))?.get(slot);
-    if (time !== undefined) cpu.set(tag, time);
-  }
-  return { masters, cpu };
+  const owners = [...(await slotsOfTags(redis))].flatMap(([tag, slot]): [string, Owner][] => {
+    const node = nodes.find((one) => hasSlot(one, slot));
+    return node ? [[tag, { slot, node }]] : [];
+  });
+  return new Map(owners);
 }
 
 /** @throws when no master answers */
 export async function slotsOfTags(redis: Redis): Promise<Map<string, number>> {
-  const [any] = mastersOf(redis);
+  const any = mastersOf(redis).find(({ isReady }) => isReady);
   if (!any) throw new Error("no master of the cluster is in reach");
   const slots = await Promise.all(
     PARTITION_TAGS.map((tag) => any.sendCommand(["CLUSTER", "KEYSLOT", tag])),
@@ -162,8 +198,23 @@ function chunkPairs(list: readonly unknown[]): [string, unknown][] {
 /** The logs are single keys that may be large: they are measured one by one. */
 const LOGS = new Set([...EVENT_LOGS, ...CHANGE_LOGS, ...ATTEMPT_LOGS]);
 
-/** @returns bytes by tag, about: what the random keys stand for, raised to what the master says its data takes */
-async function measureMaster(send: Send): Promise<Map<string, number>> {
+interface Measured {
+  /** Null = one server. */
+  readonly id: string | null;
+  /** By tag, about. */
+  readonly bytes: ReadonlyMap<string, number>;
+  /** CPU microseconds by slot. */
+  readonly times: ReadonlyMap<number, number>;
+}
+
+async function measureMaster(redis: Redis, send: Send): Promise<Measured> {
+  const bytes = await measureBytes(send);
+  if (!isCluster(redis)) return { id: null, bytes, times: new Map() };
+  return { id: String(await send("CLUSTER", "MYID")), bytes, times: await slotTimes(send) };
+}
+
+/** @returns by tag, about: what the random keys stand for, raised to what the master says its data takes */
+async function measureBytes(send: Send): Promise<Map<string, number>> {
   const keys = Number(await send("DBSIZE"));
   const sampled = await sampleKeys(send, keys);
   const bytes = new Map<string, number>();

@@ -11,6 +11,11 @@ export function createLog(level: string, destination?: pino.DestinationStream): 
   return destination ? pino(options, destination) : pino(options);
 }
 
+/** Warnings of a command, on standard error: its result is on standard output, and `--json` makes it one document. */
+export function commandLog(): Log {
+  return createLog("warn", pino.destination({ dest: 2, sync: true }));
+}
+
 /** What every line of a request has. */
 function mixin(): object {
   const requestId = currentRequestId();

@@ -6,16 +6,30 @@ import {
   readArchiveProgress,
   readArchiveStatus,
 } from "#core/archive/store/archive-status.ts";
-import { DAMAGED_ROWS_KEPT, readDamaged } from "#core/archive/store/damaged-rows.ts";
+import {
+  DAMAGED_ROWS_KEPT,
+  type DamagedRow,
+  readDamaged,
+} from "#core/archive/store/damaged-rows.ts";
 import {
   type HeldChannel,
   holdChannel,
   letChannelGo,
   readHeldChannels,
 } from "#core/archive/store/held-channels.ts";
-import { readRemovals } from "#core/archive/store/retirement.ts";
+import { type Removal, readRemovals } from "#core/archive/store/retirement.ts";
 import type { Configuration } from "#core/configuration/store/configuration.ts";
 import { described } from "#core/platform/openapi/operation.ts";
+import type { Redis } from "#core/platform/redis/client.ts";
+import {
+  ARCHIVER_STATUS_KEY,
+  companyPartition,
+  companyTag,
+  DAMAGED_ROWS_KEY,
+  HELD_CHANNELS_KEY,
+  SYSTEM_KEY,
+} from "#core/platform/redis/keys.ts";
+import { type Missing, orMissing } from "#core/platform/redis/unavailable-shard.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { NO_ARCHIVE } from "#core/search/store/archive-search.ts";
@@ -29,7 +43,9 @@ const Held = Type.Object({
   companyCode: Type.String(),
   channelCode: Type.String(),
   since: Type.String({ description: "when it was asked for, ISO 8601" }),
-  archived: Type.Integer({ description: "its shipments that are in the archive" }),
+  archived: Type.Union([Type.Integer(), Type.Null()], {
+    description: "its shipments that are in the archive; null = its shard does not answer",
+  }),
   restored: Type.Integer({ description: "shipments that have come back" }),
   isDone: Type.Boolean({ description: "all that was in the archive has come back" }),
 });
@@ -40,11 +56,22 @@ const ArchiveView = Type.Object({
   retentionMonths: Type.Union([Type.Integer(), Type.Null()], {
     description: "SHIPMENT_RETENTION_MONTHS of this process; null = for ever",
   }),
-  companies: Type.Array(Type.Object({ companyCode: Type.String(), archived: Type.Integer() }), {
-    description: "those with archived shipments",
+  companies: Type.Array(
+    Type.Object({
+      companyCode: Type.String(),
+      archived: Type.Union([Type.Integer(), Type.Null()], {
+        description: "null = its shard does not answer",
+      }),
+    }),
+    { description: "those with archived shipments" },
+  ),
+  missing: Type.Array(Type.String(), {
+    description:
+      "hash tags and keys of an unavailable shard of the cluster: what they hold is left out",
   }),
-  backlog: Type.Integer({
-    description: "shipments that the round under way has yet to look at, at most",
+  backlog: Type.Union([Type.Integer(), Type.Null()], {
+    description:
+      "shipments that the round under way has yet to look at, at most; null = its shard does not answer",
   }),
   behindSeconds: Type.Union([Type.Number(), Type.Null()], {
     description: "since the latest complete round ended; null = there was none",
@@ -97,11 +124,11 @@ export function archiveRoutes(deps: Runtime & PanelDeps) {
       async ({ params, request }) => {
         const configuration = await live.refresh();
         const { id } = channelOf(configuration, params.channelCode);
-        const before = await heldOf(deps, configuration, id);
+        const before = await heldOf(redis, configuration, id);
         await holdChannel(redis, id, live.now());
         const held = { channelId: id, sinceMs: live.now(), restored: 0, isDone: false };
         const after =
-          (await heldOf(deps, configuration, id)) ?? (await viewOf(deps, configuration, held));
+          (await heldOf(redis, configuration, id)) ?? (await viewNow(redis, configuration, held));
         // How far it has come back is in both.
         if (before) noteNoChange(request);
         else noteChange(request, null, after);
@@ -120,7 +147,7 @@ export function archiveRoutes(deps: Runtime & PanelDeps) {
       async ({ params, request, set }) => {
         const configuration = await live.refresh();
         const { id } = channelOf(configuration, params.channelCode);
-        noteChange(request, await heldOf(deps, configuration, id), null);
+        noteChange(request, await heldOf(redis, configuration, id), null);
         await letChannelGo(redis, id);
         set.status = 204;
       },
@@ -140,29 +167,39 @@ async function readArchive({
   config,
   archive = NO_ARCHIVE,
 }: PanelDeps): Promise<ArchiveView> {
-  const configuration = await live.refresh();
+  const missing: Missing = new Set();
+  const or = <T>(key: string, otherwise: T) => orMissing(redis, missing, key, otherwise);
+  const configuration = await live.refresh().catch(or(SYSTEM_KEY, live.configuration()));
   const companies = [...configuration.companies.values()];
+  const tagOf = (companyId: number) => companyTag(companyPartition(companyId));
+  const archivedIn = (companyId: number, channelId?: number) =>
+    archivedOf(redis, companyId, channelId).catch(or<number | null>(tagOf(companyId), null));
   const [status, progress, held, damaged, bytes, counts, removals] = await Promise.all([
-    readArchiveStatus(redis),
-    readArchiveProgress(redis),
-    readHeldChannels(redis),
-    readDamaged(redis),
+    readArchiveStatus(redis).catch(or(ARCHIVER_STATUS_KEY, null)),
+    readArchiveProgress(redis).catch(or(ARCHIVER_STATUS_KEY, { backlog: null, lastBatch: null })),
+    readHeldChannels(redis).catch(or<HeldChannel[]>(HELD_CHANNELS_KEY, [])),
+    readDamaged(redis).catch(or<DamagedRow[]>(DAMAGED_ROWS_KEY, [])),
     archive.storedBytes().catch(() => null),
-    Promise.all(companies.map(({ id }) => archivedOf(redis, id))),
-    Promise.all(companies.map(({ id }) => readRemovals(redis, id))),
+    Promise.all(companies.map(({ id }) => archivedIn(id))),
+    Promise.all(
+      companies.map(({ id }) => readRemovals(redis, id).catch(or<Removal[]>(tagOf(id), []))),
+    ),
   ]);
   const { lastBatch, backlog } = progress;
+  const heldCounts = await Promise.all(
+    held.map(({ channelId }) => archivedIn(companyOf(configuration, channelId), channelId)),
+  );
   return {
     afterDays: config.archiveAfterDays,
     retentionMonths: config.shipmentRetentionMonths,
     companies: companies
-      .map(({ code: companyCode }, at) => ({ companyCode, archived: counts[at] ?? 0 }))
-      .filter(({ archived }) => archived > 0),
+      .map(({ code: companyCode }, at) => ({ companyCode, archived: counts[at] ?? null }))
+      .filter(({ archived }) => archived !== 0),
     backlog,
     behindSeconds: status && Math.max(0, Date.now() - status.endedAtMs) / 1_000,
     lastBatch: lastBatch && { at: isoOf(lastBatch.atMs), shipments: lastBatch.shipments },
     bytes,
-    heldChannels: await Promise.all(held.map((one) => viewOf({ redis }, configuration, one))),
+    heldChannels: held.map((one, at) => viewOf(configuration, one, heldCounts[at] ?? null)),
     damagedRows: damaged.map(({ companyId, shipmentId, sinceMs }) => {
       const companyCode = configuration.companies.get(companyId)?.code ?? "";
       return { companyCode, shipmentId, since: isoOf(sinceMs) };
@@ -174,21 +211,25 @@ async function readArchive({
       .sort((one, other) => other.atMs - one.atMs)
       .slice(0, REMOVALS_LISTED)
       .map(({ atMs, ...removal }) => ({ ...removal, at: isoOf(atMs) })),
+    missing: [...missing].toSorted(),
   };
 }
 
-async function viewOf(
-  { redis }: Pick<PanelDeps, "redis">,
-  { channels, companies }: Configuration,
+function companyOf({ channels }: Configuration, channelId: number): number {
+  return channels.get(channelId)?.companyId ?? 0;
+}
+
+function viewOf(
+  configuration: Configuration,
   { channelId, sinceMs, restored, isDone }: HeldChannel,
-): Promise<HeldChannelView> {
-  const channel = channels.get(channelId);
-  const companyId = channel?.companyId ?? 0;
+  archived: number | null,
+): HeldChannelView {
+  const { channels, companies } = configuration;
   return {
-    companyCode: companies.get(companyId)?.code ?? "",
-    channelCode: channel?.code ?? "",
+    companyCode: companies.get(companyOf(configuration, channelId))?.code ?? "",
+    channelCode: channels.get(channelId)?.code ?? "",
     since: isoOf(sinceMs),
-    archived: await archivedOf(redis, companyId, channelId),
+    archived,
     restored,
     isDone,
   };
@@ -196,12 +237,18 @@ async function viewOf(
 
 /** @returns null if the channel is not held */
 async function heldOf(
-  deps: Pick<PanelDeps, "redis">,
+  redis: Redis,
   configuration: Configuration,
   channelId: number,
 ): Promise<HeldChannelView | null> {
-  const held = (await readHeldChannels(deps.redis)).find((one) => one.channelId === channelId);
-  return held ? viewOf(deps, configuration, held) : null;
+  const held = (await readHeldChannels(redis)).find((one) => one.channelId === channelId);
+  return held ? viewNow(redis, configuration, held) : null;
+}
+
+async function viewNow(redis: Redis, configuration: Configuration, held: HeldChannel) {
+  const { channelId } = held;
+  const archived = await archivedOf(redis, companyOf(configuration, channelId), channelId);
+  return viewOf(configuration, held, archived);
 }
 
 function isoOf(atMs: number): string {

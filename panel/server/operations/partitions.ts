@@ -2,11 +2,13 @@
 
 import { Type } from "@sinclair/typebox";
 import {
-  type PartitionLoad,
+  type Calls,
+  type KnownLoad,
   readCalls,
-  readPartitionLoads,
+  readKnownLoads,
 } from "#core/placement/store/partition-load.ts";
 import { described } from "#core/platform/openapi/operation.ts";
+import { unlessShardUnavailable } from "#core/platform/redis/unavailable-shard.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { panelRoutes } from "#panel/server/panel-routes.ts";
@@ -18,9 +20,12 @@ const Partitions = Type.Array(
     master: Type.Union([Type.String(), Type.Null()], {
       description: "host and port; null = there is one server, or none has the slot",
     }),
-    bytes: Type.Integer({ description: "about: estimated from random keys" }),
-    callsPerSecond: Type.Number({
-      description: "scripts that all processes ran on it, over the last minute",
+    bytes: Type.Union([Type.Integer(), Type.Null()], {
+      description: "about: estimated from random keys; null = its master does not answer",
+    }),
+    callsPerSecond: Type.Union([Type.Number(), Type.Null()], {
+      description:
+        "scripts that all processes ran on it, over the last minute; null = the shard that counts them does not answer",
     }),
   }),
 );
@@ -36,13 +41,12 @@ export const BYTES_KEPT_MS = limit(
 
 interface Sample {
   readonly atMs: number;
-  /** By day and partition. */
-  readonly calls: ReadonlyMap<number, ReadonlyMap<string, number>>;
+  readonly calls: Calls;
 }
 
 export function partitionsRoute(runtime: Runtime) {
   const { redis } = runtime;
-  let estimate: { readonly atMs: number; readonly loads: Promise<PartitionLoad[]> } | null = null;
+  let estimate: { readonly atMs: number; readonly loads: Promise<KnownLoad[]> } | null = null;
 
   async function takeSample(): Promise<Sample> {
     return { calls: await readCalls(redis), atMs: performance.now() };
@@ -50,14 +54,16 @@ export function partitionsRoute(runtime: Runtime) {
 
   const sampling = keepSamples(takeSample, SAMPLES);
 
-  function loads(): Promise<PartitionLoad[]> {
+  function loads(): Promise<KnownLoad[]> {
     const nowMs = performance.now();
     if (estimate && nowMs - estimate.atMs < BYTES_KEPT_MS) return estimate.loads;
-    const reading = readPartitionLoads(redis);
-    estimate = { atMs: nowMs, loads: reading };
-    reading.catch(() => {
-      estimate = null;
-    });
+    const reading = readKnownLoads(redis);
+    const own = { atMs: nowMs, loads: reading };
+    estimate = own;
+    const forget = () => {
+      if (estimate === own) estimate = null;
+    };
+    reading.then((all) => all.some(({ bytes }) => bytes === null) && forget(), forget);
     return reading;
   }
 
@@ -67,13 +73,16 @@ export function partitionsRoute(runtime: Runtime) {
     .get(
       "/panel/api/partitions",
       async () => {
-        const [all, now] = await Promise.all([loads(), takeSample()]);
+        const [all, now] = await Promise.all([
+          loads(),
+          takeSample().catch(unlessShardUnavailable(redis)),
+        ]);
         const from = sampling.samples[0] ?? now;
         return all.map(({ tag, master, bytes }) => ({
           partition: tag,
           master,
           bytes,
-          callsPerSecond: rateOf(tag, from, now),
+          callsPerSecond: from && now ? rateOf(tag, from, now) : null,
         }));
       },
       {

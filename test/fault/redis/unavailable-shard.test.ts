@@ -11,10 +11,13 @@ import { readLags } from "#core/platform/log/streams.ts";
 import { mastersOf } from "#core/platform/redis/client.ts";
 import { CONNECT_WAIT_MS } from "#core/platform/redis/connect-wait.ts";
 import {
+  ARCHIVER_STATUS_KEY,
   CHANGE_LOGS,
   companyKeys,
+  companyPartition,
   companyTag,
   EVENT_LOGS,
+  PARTITION_TAGS,
   PARTITIONS,
   SYSTEM_KEY,
   shipmentPartition,
@@ -26,6 +29,8 @@ import { event } from "#test/support/clients/courier.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { addShipment } from "#test/support/data/shipments.ts";
 import { eventually } from "#test/support/eventually.ts";
+import { outcomeOf, startCommand } from "#test/support/product/command.ts";
+import { openTestPanel } from "#test/support/product/panel.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
 import { startTestCluster, type TestCluster } from "#test/support/servers/redis-cluster.ts";
 
@@ -233,4 +238,60 @@ test("without the shard of its version the configuration counts as it was last r
     "it is read",
     LIMIT_MS,
   );
+}, 300_000);
+
+function waybill(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  const own = { REDIS_CLUSTER_URLS: cluster.urls, ...env };
+  return outcomeOf(startCommand(["bun", "cli/main.ts", ...args], own));
+}
+
+test("`waybill slots` lists what the other masters have and names the one that is away, and plans no placement", async () => {
+  const placed = await Promise.all(
+    PARTITION_TAGS.map(async (tag) => [tag, await cluster.shardOf(tag)] as const),
+  );
+  const gone = await cluster.shardOf(companyTag(1));
+  const lost = placed.flatMap(([tag, shard]) => (shard === gone ? [tag] : []));
+  await lose(companyTag(1));
+  const listed = await waybill(["slots", "--json"]);
+  const loads: { tag: string; bytes: number | null; master: string }[] = JSON.parse(listed.output);
+  expect(loads.map(({ tag }) => tag)).toEqual(PARTITION_TAGS);
+  const unknown = loads.filter(({ bytes }) => bytes === null);
+  expect([listed.status, unknown.map(({ tag }) => tag)]).toEqual([1, lost]);
+  const text = await waybill(["slots"]);
+  expect(text.output).toContain(`${unknown[0]?.master} does not answer`);
+  const refused = await waybill(["slots", "--masters", "2", "--apply"]);
+  expect([refused.status, refused.errors]).toEqual([
+    1,
+    expect.stringContaining("No slot was moved"),
+  ]);
+  expect(refused.errors).toContain(`${unknown[0]?.master} does not answer`);
+}, 300_000);
+
+test("`waybill archive --status` tells what the other shards hold, and names what is missing", async () => {
+  const panel = await openTestPanel(runtime);
+  const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: panel.handle });
+  const env = {
+    PUBLIC_URL: `http://127.0.0.1:${server.port}`,
+    PANEL_TOKEN: runtime.secrets.panelToken,
+  };
+  const [company] = runtime.live.configuration().companies.values();
+  if (!company) throw new Error("the setup has companies");
+  const tag = companyTag(companyPartition(company.id));
+  const status = () => waybill(["archive", "--status"], env);
+  expect(await status()).toMatchObject({ status: 0, errors: "" });
+  for (const [key, line] of [
+    [tag, `${company.code}: unknown`],
+    [ARCHIVER_STATUS_KEY, "Backlog: unknown"],
+  ] as const) {
+    await lose(key);
+    const answer = await panel.call("GET", "/panel/api/archive");
+    expect([answer.status, answer.body.missing]).toEqual([200, expect.arrayContaining([key])]);
+    const told = await status();
+    expect([told.status, told.errors]).toEqual([1, ""]);
+    expect(told.output).toContain(line);
+    expect(told.output).toMatch(/does not answer\. Left out: .+/);
+    await bringBack();
+  }
+  await server.stop(true);
+  await panel.end();
 }, 300_000);

@@ -1,19 +1,21 @@
 /** The demo as a newcomer starts it: every page of the panel has something to show, and what it shows is plausible. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtemp, rm } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
+import { createLog } from "#core/platform/process/log.ts";
+import { startEmbeddedRedis } from "#core/platform/redis/embedded/embedded.ts";
 import { DEMO_COURIERS } from "#demo/couriers.ts";
 import { DEMO_CHANNELS } from "#demo/demo-setup.ts";
 import { BENCHMARK_PLACES, PLACES } from "#demo/places.ts";
 import { request } from "#test/support/clients/merchant.ts";
 import { eventually } from "#test/support/eventually.ts";
-import { startCommand } from "#test/support/product/command.ts";
+import { outcomeOf, startCommand } from "#test/support/product/command.ts";
 import { areReady } from "#test/support/product/product.ts";
 import { freePort } from "#test/support/servers/free-port.ts";
 
-const TOKEN = "panel-token-of-the-demo-test";
-const OPERATOR = { authorization: `Bearer ${TOKEN}` };
+const PROGRAM = resolve("cli/main.ts");
 const START_LIMIT_MS = 120_000;
 const COURIERS = DEMO_COURIERS.map(({ code }) => code);
 const [{ cap: CAP }] = BENCHMARK_PLACES;
@@ -22,19 +24,19 @@ const DELAY_SECONDS = { least: 30, most: 3 * 3_600 };
 
 let folder: string;
 let panel: string;
+let env: Readonly<Record<string, string>>;
+let operator: Readonly<Record<string, string>>;
 let demo: ReturnType<typeof startCommand>;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "waybill-demo-"));
   const port = await freePort();
   panel = `http://127.0.0.1:${port}`;
-  demo = startCommand(["bun", "cli/main.ts", "start"], {
-    DATA_DIR: join(folder, "data"),
-    PANEL_PORT: String(port),
-    PANEL_TOKEN: TOKEN,
-    MIMALLOC_PURGE_DELAY: "60000",
-  });
+  env = { PANEL_PORT: String(port), MIMALLOC_PURGE_DELAY: "60000" };
+  demo = startCommand(["bun", PROGRAM, "start"], env, { cwd: folder });
   await eventually(() => areReady([panel]), "the demo is ready", START_LIMIT_MS);
+  const token = await readFile(join(folder, ".data", "demo", "secrets", "panel-token"), "utf8");
+  operator = { authorization: `Bearer ${token.trim()}` };
 }, START_LIMIT_MS);
 
 afterAll(async () => {
@@ -45,7 +47,7 @@ afterAll(async () => {
 
 // biome-ignore lint/suspicious/noExplicitAny: answers of many calls, looked at member by member
 async function get(path: string): Promise<any> {
-  const { status, body } = await request("GET", `${panel}/panel/api${path}`, undefined, OPERATOR);
+  const { status, body } = await request("GET", `${panel}/panel/api${path}`, undefined, operator);
   expect([path, status]).toEqual([path, 200]);
   return body;
 }
@@ -178,4 +180,45 @@ describe("the rest", () => {
   test("nothing is stuck: there is no dead letter, as our code has processed everything", async () => {
     expect((await get("/dead-letters")).items).toEqual([]);
   });
+});
+
+describe("a command that is told of no store", () => {
+  const run = (...args: string[]) =>
+    outcomeOf(startCommand(["bun", PROGRAM, ...args], env, { cwd: folder }));
+  const data = () => join(folder, ".data");
+
+  test("examines and asks the demo where that alone is running, and says so", async () => {
+    // What an earlier start with real data has left.
+    await mkdir(join(data(), "secrets"), { recursive: true });
+    await writeFile(join(data(), "secrets", "panel-token"), "of-another-store");
+    for (const name of ["doctor", "slots"]) {
+      const { output, errors } = await run(name);
+      expect([name, errors]).toEqual([name, ""]);
+      expect(output).toStartWith(
+        "This is the demo's store, in .data/demo: nothing else is running.",
+      );
+    }
+    expect((await run("slots", "--json")).errors).toStartWith("This is the demo's store");
+    expect((await run("sql", "SELECT 40 + 2 AS n", "--format", "csv")).output).toContain("42");
+    expect(await run("archive", "--status")).toMatchObject({ status: 0, errors: "" });
+    expect(existsSync(join(data(), "redis"))).toBe(false);
+  }, 300_000);
+
+  test("backs up neither before it has been told which", async () => {
+    const refused = await run("backup", "copy");
+    expect([refused.status, refused.errors]).toEqual([
+      1,
+      expect.stringContaining("set DATA_DIR=.data/demo"),
+    ]);
+    expect([existsSync(join(folder, "copy")), existsSync(join(data(), "redis"))]).toEqual([
+      false,
+      false,
+    ]);
+  }, 300_000);
+
+  test("examines the store of real data where that is running too, and says how to examine the demo's", async () => {
+    const own = await startEmbeddedRedis(data(), createLog("silent"));
+    const { output } = await run("doctor").finally(own.stop);
+    expect(output).toMatch(/^This is the store in \S*\.data\. .*DATA_DIR=\.data\/demo/);
+  }, 300_000);
 });

@@ -9,6 +9,7 @@
  */
 import type { ChildProcess } from "node:child_process";
 import { existsSync } from "node:fs";
+import { realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { type FileLock, tryLock, waitForLock } from "#core/platform/process/file-lock.ts";
 import type { Log } from "#core/platform/process/log.ts";
@@ -112,6 +113,14 @@ export async function startEmbeddedRedis(dataDir: string, log: Log): Promise<Emb
       return ending;
     },
   };
+}
+
+/** Whether a process uses the embedded Redis of a folder. Nothing is started or written. */
+export async function isEmbeddedRunning(dataDir: string): Promise<boolean> {
+  const folder = await realpath(join(dataDir, "redis")).catch(() => null);
+  const identity = folder && (await identityOf(folder));
+  if (!folder || !identity) return false;
+  return ["ready", "busy"].includes(await probe(await reachableAddress(folder), identity));
 }
 
 /** @returns a function that stops it */

@@ -10,6 +10,8 @@ import { ScrollTable } from "#panel/web/parts/scroll-table.tsx";
 
 const ASK_EVERY_MS = 30_000;
 const BYTES_PER_MB = 1e6;
+/** Its shard is unavailable. */
+const UNKNOWN = "–";
 
 export function PartitionTable() {
   const { t } = useText();
@@ -33,15 +35,19 @@ export function PartitionTable() {
       </Table.Thead>
       <Table.Tbody className="figures">
         {data
-          .toSorted((one, other) => other.bytes - one.bytes)
+          .toSorted((one, other) => (other.bytes ?? 0) - (one.bytes ?? 0))
           .map(({ partition, master, bytes, callsPerSecond }) => (
             <Table.Tr key={partition}>
               <Table.Th scope="row" fw={500}>
                 {partition}
               </Table.Th>
               <Table.Td>{master ?? "Redis"}</Table.Td>
-              <Table.Td ta="right">{`${f.rate(bytes / BYTES_PER_MB)} MB`}</Table.Td>
-              <Table.Td ta="right">{f.rate(callsPerSecond)}</Table.Td>
+              <Table.Td ta="right">
+                {bytes === null ? UNKNOWN : `${f.rate(bytes / BYTES_PER_MB)} MB`}
+              </Table.Td>
+              <Table.Td ta="right">
+                {callsPerSecond === null ? UNKNOWN : f.rate(callsPerSecond)}
+              </Table.Td>
             </Table.Tr>
           ))}
       </Table.Tbody>
