@@ -99,7 +99,7 @@ export const ENDPOINT_SETTINGS = {
     minimum: 1,
     maximum: MAX_CONCURRENCY_LIMIT,
     default: DEFAULT_MAX_CONCURRENCY,
-    description: `requests under way at once, at most; default ${DEFAULT_MAX_CONCURRENCY}. The level finds itself below that: it grows while answers are good and quick, and falls on 429, 503, timeouts and answers that take longer`,
+    description: `requests under way at once, at most; default ${DEFAULT_MAX_CONCURRENCY}. Below that, concurrency adapts: it grows while answers are good and quick, and falls on 429, 503, timeouts and slower answers`,
   }),
   maxPerSecond: Type.Union(
     [Type.Number({ exclusiveMinimum: 0, maximum: MAX_PER_SECOND_LIMIT }), Type.Null()],

