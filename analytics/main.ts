@@ -14,11 +14,11 @@ import { attemptsHandler } from "#analytics/write/write-attempts.ts";
 import { auditHandler, startMovingOldAudit } from "#analytics/write/write-audit.ts";
 import { benchmarkHandler } from "#analytics/write/write-batches.ts";
 import type { Config } from "#core/platform/environment/config.ts";
-import type { Door } from "#core/platform/http/door.ts";
+import type { Listener } from "#core/platform/http/listener.ts";
 import { startConsumer } from "#core/platform/log/consumer.ts";
 import type { Log } from "#core/platform/process/log.ts";
 import { STORE_NEEDS } from "#core/platform/redis/store-needs.ts";
-import { bindRoleDoor, openOpsPort } from "#core/runtime/ops-port.ts";
+import { bindRoleListener, openOpsPort } from "#core/runtime/ops-port.ts";
 import { type Role, type Running, type Runtime, runRoles } from "#core/runtime/runtime.ts";
 import { answerBackups } from "./backup/answer-backups.ts";
 import { checkClickhouse } from "./check-clickhouse.ts";
@@ -46,9 +46,9 @@ const STAND_BY_MS = 1_000;
 const ALONE_PORT = 8084;
 
 /** @param usual null = only the port named by the environment */
-function bindAnalytics({ host, ports }: Config, log: Log, usual: number | null): Door | null {
+function bindAnalytics({ host, ports }: Config, log: Log, usual: number | null): Listener | null {
   const port = { variable: "ANALYTICS_PORT", configured: ports.analytics, usual } as const;
-  return bindRoleDoor({ host }, port, log);
+  return bindRoleListener({ host }, port, log);
 }
 
 export function startAnalytics(runtime: Runtime): Promise<Running> {
@@ -57,7 +57,8 @@ export function startAnalytics(runtime: Runtime): Promise<Running> {
 
 /** @param isAlone the other roles run in other processes */
 async function start(runtime: Runtime, isAlone: boolean): Promise<Running> {
-  const door = runtime.doors.get("analytics") ?? bindAnalytics(runtime.config, runtime.log, null);
+  const listener =
+    runtime.listeners.get("analytics") ?? bindAnalytics(runtime.config, runtime.log, null);
   const store = keepClickhouse(() => openWriter(runtime));
   const stopping = new AbortController();
   await firstOpening(runtime, store);
@@ -68,8 +69,8 @@ async function start(runtime: Runtime, isAlone: boolean): Promise<Running> {
   const reasonNotReady = () =>
     stopping.signal.aborted ? Promise.resolve("stopping") : probe.reasonNotReady();
   const port =
-    door &&
-    openOpsPort(runtime, "analytics", door, {
+    listener &&
+    openOpsPort(runtime, "analytics", listener, {
       needs: STORE_NEEDS.analytics,
       reasonNotReady,
     });

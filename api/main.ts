@@ -4,7 +4,7 @@ import { openBenchmarks } from "#analytics/benchmarks.ts";
 import { createApiApp } from "#api/app.ts";
 import { errorResponse } from "#api/http/error-response.ts";
 import type { Config } from "#core/platform/environment/config.ts";
-import { bindDoor, type Door } from "#core/platform/http/door.ts";
+import { bindListener, type Listener } from "#core/platform/http/listener.ts";
 import { type Role, type Running, type Runtime, runRoles } from "#core/runtime/runtime.ts";
 
 /**
@@ -15,8 +15,8 @@ const SERVER_BODY_LIMIT_BYTES = Number.MAX_SAFE_INTEGER;
 const IDLE_SECONDS = 30;
 
 /** @throws {PortRefused} */
-function bindApi({ host, ports }: Config): Door {
-  return bindDoor({
+function bindApi({ host, ports }: Config): Listener {
+  return bindListener({
     variable: "API_PORT",
     host,
     port: ports.api,
@@ -28,19 +28,19 @@ function bindApi({ host, ports }: Config): Door {
 
 export async function startApi(runtime: Runtime): Promise<Running> {
   const { config, log } = runtime;
-  const door = runtime.doors.get("api") ?? bindApi(config);
+  const listener = runtime.listeners.get("api") ?? bindApi(config);
   const benchmarks = await openBenchmarks(config);
   const archive = openArchive(config, runtime.secrets.vault, runtime.log);
   const app = createApiApp({ ...runtime, benchmarks, archive });
-  door.open(app);
-  const { url } = door;
+  listener.open(app);
+  const { url } = listener;
   log.info({ url }, "api listens");
   return {
     name: "api",
     url,
     isServing: true,
     async stop() {
-      await door.stop();
+      await listener.stop();
       await Promise.all([benchmarks.close(), archive.close()]);
     },
   };

@@ -2,7 +2,7 @@
 import type { Config } from "#core/platform/environment/config.ts";
 import { urlOf } from "#core/platform/environment/url-of.ts";
 import { problemResponse } from "#core/platform/errors/problem.ts";
-import { bindDoor, type Door } from "#core/platform/http/door.ts";
+import { bindListener, type Listener } from "#core/platform/http/listener.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 import { type Role, type Running, type Runtime, runRoles } from "#core/runtime/runtime.ts";
 import { createIngestApp } from "#ingest/app.ts";
@@ -16,13 +16,13 @@ const LOOPBACK = "127.0.0.1";
 const VARIABLE = "INGEST_PORT";
 
 /** @throws {PortRefused} {ConfigFaults} for a certificate or key that cannot be used */
-async function bindIngest({ host, ports, ingestTls }: Config): Promise<IngestDoor> {
+async function bindIngest({ host, ports, ingestTls }: Config): Promise<IngestListener> {
   const common = { variable: VARIABLE, maxRequestBodySize: SERVER_BODY_LIMIT_BYTES };
   const terms = { ...common, idleTimeout: INGEST_IDLE_SECONDS, refuse: problemResponse };
   if (ingestTls === null) {
-    return { ...bindDoor({ ...terms, host, port: ports.ingest }), front: null };
+    return { ...bindListener({ ...terms, host, port: ports.ingest }), front: null };
   }
-  const inner = bindDoor({ ...terms, host: LOOPBACK, port: 0 });
+  const inner = bindListener({ ...terms, host: LOOPBACK, port: 0 });
   try {
     const listen = { variable: VARIABLE, host, port: ports.ingest };
     const front = await startTlsFront(ingestTls, listen, inner.port);
@@ -37,16 +37,16 @@ async function bindIngest({ host, ports, ingestTls }: Config): Promise<IngestDoo
   }
 }
 
-interface IngestDoor extends Door {
+interface IngestListener extends Listener {
   /** Null where the port is plain HTTP. */
   readonly front: TlsFront | null;
 }
 
 export async function startIngest(runtime: Runtime): Promise<Running> {
-  const door = runtime.doors.get("ingest") ?? (await bindIngest(runtime.config));
-  const { front, url } = door as IngestDoor;
+  const listener = runtime.listeners.get("ingest") ?? (await bindIngest(runtime.config));
+  const { front, url } = listener as IngestListener;
   const app = createIngestApp(runtime, front?.connectionFrom);
-  door.open(app);
+  listener.open(app);
   runtime.log.info({ url }, "ingest listens");
   return {
     name: "ingest",
@@ -54,7 +54,7 @@ export async function startIngest(runtime: Runtime): Promise<Running> {
     isServing: true,
     async stop() {
       front?.close();
-      await door.stop();
+      await listener.stop();
       front?.end();
     },
   };

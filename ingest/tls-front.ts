@@ -8,7 +8,7 @@ import { readFile } from "node:fs/promises";
 import { createConnection } from "node:net";
 import { createServer, type TLSSocket } from "node:tls";
 import { ConfigFaults, type IngestTls } from "#core/platform/environment/config.ts";
-import { type PortRefused, refusalOf } from "#core/platform/http/door.ts";
+import { type PortRefused, refusalOf } from "#core/platform/http/listener.ts";
 import type { Peer } from "#core/platform/http/peer.ts";
 import {
   type ClientCertificate,

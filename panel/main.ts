@@ -4,7 +4,7 @@ import { openBenchmarks } from "#analytics/benchmarks.ts";
 import { openInsights } from "#analytics/insights.ts";
 import type { Config } from "#core/platform/environment/config.ts";
 import { problemResponse } from "#core/platform/errors/problem.ts";
-import { bindDoor, type Door } from "#core/platform/http/door.ts";
+import { bindListener, type Listener } from "#core/platform/http/listener.ts";
 import { type Role, type Running, type Runtime, runRoles } from "#core/runtime/runtime.ts";
 import { inviteFirstAdmin } from "#panel/server/accounts/first-admin.ts";
 import { createPanelApp } from "#panel/server/app.ts";
@@ -17,8 +17,8 @@ const SERVER_BODY_LIMIT_BYTES = 2 * ORDERS_BODY_BYTES;
 const IDLE_SECONDS = 60;
 
 /** @throws {PortRefused} */
-function bindPanel({ host, ports }: Config): Door {
-  return bindDoor({
+function bindPanel({ host, ports }: Config): Listener {
+  return bindListener({
     variable: "PANEL_PORT",
     host,
     port: ports.panel,
@@ -32,20 +32,20 @@ export async function startPanel(runtime: Runtime): Promise<Running> {
   const { config, log, secrets } = runtime;
   // A machine without the token exits here, not at the first call.
   void secrets.panelToken;
-  const door = runtime.doors.get("panel") ?? bindPanel(config);
+  const listener = runtime.listeners.get("panel") ?? bindPanel(config);
   const benchmarks = await openBenchmarks(config);
   const insights = openInsights(config);
   const archive = openArchive(config, secrets.vault, log);
-  const doors = new Map(runtime.doors).set("panel", door);
-  const app = createPanelApp({ ...runtime, doors }, benchmarks, insights, archive);
-  door.open(app);
+  const listeners = new Map(runtime.listeners).set("panel", listener);
+  const app = createPanelApp({ ...runtime, listeners }, benchmarks, insights, archive);
+  listener.open(app);
   // The first visitor does not wait for the bundler.
   void webBundle(config.dataDir).catch((error: Error) =>
     log.error(error, "the web application could not be bundled"),
   );
   // Checked in the background: a ClickHouse that does not answer must not delay the panel.
   void insights.sql.shutBecause().then((reason) => reason && log.warn(reason));
-  const { url } = door;
+  const { url } = listener;
   log.info({ url }, "panel listens");
   return {
     name: "panel",
@@ -54,8 +54,8 @@ export async function startPanel(runtime: Runtime): Promise<Running> {
     onceUp: () => inviteFirstAdmin(runtime, config.publicUrl),
     async stop() {
       // The streams of the overview would hold the stop.
-      door.drain();
-      await door.stop();
+      listener.drain();
+      await listener.stop();
       await Promise.all([benchmarks.close(), insights.close(), archive.close()]);
     },
   };

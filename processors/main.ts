@@ -2,13 +2,13 @@
 import { openArchive } from "#analytics/archive.ts";
 import type { NumberConflict } from "#core/events/store/number-conflicts.ts";
 import type { Config } from "#core/platform/environment/config.ts";
-import type { Door } from "#core/platform/http/door.ts";
+import type { Listener } from "#core/platform/http/listener.ts";
 import { startConsumer } from "#core/platform/log/consumer.ts";
 import { atWork, foreground } from "#core/platform/process/background.ts";
 import type { Log } from "#core/platform/process/log.ts";
 import { STORE_NEEDS } from "#core/platform/redis/store-needs.ts";
 import { limit } from "#core/platform/schema/limit.ts";
-import { bindRoleDoor, openOpsPort } from "#core/runtime/ops-port.ts";
+import { bindRoleListener, openOpsPort } from "#core/runtime/ops-port.ts";
 import { type Role, type Running, type Runtime, runRoles } from "#core/runtime/runtime.ts";
 import { startErasures } from "#processors/jobs/erasures.ts";
 import { startFileRewrites } from "#processors/jobs/file-rewrites.ts";
@@ -34,13 +34,14 @@ const REFERENCES_LINGER_MS = 200;
 const ALONE_PORT = 8083;
 
 /** @param usual null = only the port named by the environment */
-function bindProcessors({ host, ports }: Config, log: Log, usual: number | null): Door | null {
+function bindProcessors({ host, ports }: Config, log: Log, usual: number | null): Listener | null {
   const port = { variable: "PROCESSORS_PORT", configured: ports.processors, usual } as const;
-  return bindRoleDoor({ host }, port, log);
+  return bindRoleListener({ host }, port, log);
 }
 
 export async function startProcessors(runtime: Runtime): Promise<Running> {
-  const door = runtime.doors.get("processors") ?? bindProcessors(runtime.config, runtime.log, null);
+  const listener =
+    runtime.listeners.get("processors") ?? bindProcessors(runtime.config, runtime.log, null);
   const { redis, live, log, config } = runtime;
   const common = { redis, log, batch: EVENTS_AT_ONCE };
   const { eventsPerDay } = config;
@@ -85,8 +86,8 @@ export async function startProcessors(runtime: Runtime): Promise<Running> {
     return group === undefined ? null : `the consumers of ${group} are not running`;
   };
   const port =
-    door &&
-    openOpsPort(runtime, "processors", door, {
+    listener &&
+    openOpsPort(runtime, "processors", listener, {
       needs: STORE_NEEDS.processors,
       refresh: live.refresh,
       reasonNotReady,

@@ -5,8 +5,8 @@ import { Elysia } from "elysia";
 import type { Config } from "#core/platform/environment/config.ts";
 import { Problem, problemResponse } from "#core/platform/errors/problem.ts";
 import { everyRouteDeclared } from "#core/platform/http/access.ts";
-import { bindDoor, type Door, PortRefused } from "#core/platform/http/door.ts";
 import { toProblem } from "#core/platform/http/errors.ts";
+import { bindListener, type Listener, PortRefused } from "#core/platform/http/listener.ts";
 import { requestIds } from "#core/platform/http/request-ids.ts";
 import { ONE_ROUTER, requestTarget } from "#core/platform/http/request-target.ts";
 import type { Log } from "#core/platform/process/log.ts";
@@ -37,10 +37,11 @@ export interface OpsPort {
 export function openOpsPort(
   { redis, log, config }: Deps,
   name: string,
-  port: number | Door,
+  port: number | Listener,
   options: Partial<Omit<OpsOptions, "config">> = {},
 ): OpsPort {
-  const door = typeof port === "number" ? bindOpsDoor(config, METRICS_VARIABLE, port) : port;
+  const listener =
+    typeof port === "number" ? bindOpsListener(config, METRICS_VARIABLE, port) : port;
   const app = new Elysia(ONE_ROUTER)
     .onError(({ code, error }) =>
       problemResponse(
@@ -52,19 +53,23 @@ export function openOpsPort(
     .use(requestIds())
     .use(requestTarget())
     .use(ops(redis, { config, needs: STORE_NEEDS.metrics, ...options }));
-  door.open(everyRouteDeclared(app));
-  log.info({ url: door.url }, `${name} answers health and metrics`);
+  listener.open(everyRouteDeclared(app));
+  log.info({ url: listener.url }, `${name} answers health and metrics`);
   return {
     name,
-    url: door.url,
-    stop: door.stop,
+    url: listener.url,
+    stop: listener.stop,
   };
 }
 
 /** @throws {PortRefused} */
-export function bindOpsDoor({ host }: Pick<Config, "host">, variable: string, port: number): Door {
+export function bindOpsListener(
+  { host }: Pick<Config, "host">,
+  variable: string,
+  port: number,
+): Listener {
   const terms = { variable, host, port, maxRequestBodySize: BODY_LIMIT_BYTES };
-  return bindDoor({ ...terms, refuse: problemResponse });
+  return bindListener({ ...terms, refuse: problemResponse });
 }
 
 export interface RolePort {
@@ -79,18 +84,18 @@ export interface RolePort {
  * The port of a role that serves no requests.
  * @throws {PortRefused} for the port that the environment names
  */
-export function bindRoleDoor(
+export function bindRoleListener(
   config: Pick<Config, "host">,
   { variable, configured, usual }: RolePort,
   log: Log,
-): Door | null {
-  if (configured !== null) return bindOpsDoor(config, variable, configured);
+): Listener | null {
+  if (configured !== null) return bindOpsListener(config, variable, configured);
   if (usual === null) return null;
   try {
-    return bindOpsDoor(config, variable, usual);
+    return bindOpsListener(config, variable, usual);
   } catch (error) {
     if (!(error instanceof PortRefused) || error.code !== "EADDRINUSE") throw error;
     log.warn({ variable, port: usual }, "the role's usual port is in use; taking a free one");
-    return bindOpsDoor(config, variable, 0);
+    return bindOpsListener(config, variable, 0);
   }
 }

@@ -5,7 +5,7 @@
 import type { Config } from "#core/platform/environment/config.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
 import { publicRoutes } from "#core/platform/http/access.ts";
-import { ALIVE } from "#core/platform/http/door.ts";
+import { ALIVE } from "#core/platform/http/listener.ts";
 import { type PeerConfig, peerOfConnection, subscriberOf } from "#core/platform/http/peer.ts";
 import { refuseGuesses } from "#core/platform/http/refuse-guesses.ts";
 import { readLags } from "#core/platform/log/streams.ts";

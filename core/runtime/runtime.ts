@@ -9,8 +9,8 @@ import { startCallCounts } from "#core/placement/store/partition-load.ts";
 import { type Config, ConfigFaults, readConfig } from "#core/platform/environment/config.ts";
 import { urlOf } from "#core/platform/environment/url-of.ts";
 import { parseStrictJson } from "#core/platform/http/body/strict-json.ts";
-import { type Door, PortRefused } from "#core/platform/http/door.ts";
 import { explainPort } from "#core/platform/http/explain-port.ts";
+import { type Listener, PortRefused } from "#core/platform/http/listener.ts";
 import { ensureGroups } from "#core/platform/log/streams.ts";
 import type { Program } from "#core/platform/process/command-line.ts";
 import { createLog, type Log } from "#core/platform/process/log.ts";
@@ -41,7 +41,7 @@ import { applySetup, SetupFaults } from "#core/setup/store/apply-setup.ts";
 import { warnAboutDurability } from "./durability.ts";
 import { endOnSignal } from "./end-on-signal.ts";
 import { openSecrets, type Secrets, type SecretUse } from "./open-secrets.ts";
-import { bindOpsDoor, METRICS_VARIABLE, openOpsPort } from "./ops-port.ts";
+import { bindOpsListener, METRICS_VARIABLE, openOpsPort } from "./ops-port.ts";
 
 export interface Runtime {
   readonly config: Config;
@@ -50,7 +50,7 @@ export interface Runtime {
   readonly live: Live;
   readonly secrets: Secrets;
   /** Ports that have been bound, by the name of their role; a role whose port is not among them binds it itself. */
-  readonly doors: ReadonlyMap<string, Door>;
+  readonly listeners: ReadonlyMap<string, Listener>;
   readonly close: () => Promise<void>;
 }
 
@@ -81,7 +81,7 @@ export interface Role {
    * Binds the role's port, before anything is written; null = it has none.
    * @throws {PortRefused} {ConfigFaults}
    */
-  readonly bind?: (config: Config, log: Log) => Door | null | Promise<Door | null>;
+  readonly bind?: (config: Config, log: Log) => Listener | null | Promise<Listener | null>;
   /**
    * Refuses a store of the other kind (`StoreKind`) besides Redis, before anything is written.
    * @throws {WrongStore}
@@ -97,7 +97,7 @@ export const HOSTS_NAMED = limit(
 );
 
 export interface OpenOptions extends Pick<SecretUse, "isServing"> {
-  readonly doors?: Runtime["doors"];
+  readonly listeners?: Runtime["listeners"];
   readonly checks?: readonly CheckStore[];
 }
 
@@ -108,7 +108,7 @@ export interface OpenOptions extends Pick<SecretUse, "isServing"> {
 export async function openRuntime(
   config: Config,
   log: Log,
-  { doors = new Map(), checks = [], ...use }: OpenOptions = {},
+  { listeners = new Map(), checks = [], ...use }: OpenOptions = {},
 ): Promise<Runtime> {
   const setup = config.setupFile === null ? null : await readSetup(config.setupFile);
   const { redis, close: closeStore, isEmbedded } = await openStore(config, log);
@@ -137,7 +137,7 @@ export async function openRuntime(
       log.warn("WEBHOOK_ALLOWED_CIDRS lets webhooks reach private networks");
     }
     const live = await createLive(redis, config.testClock, config.publicUrl);
-    const runtime: Runtime = { config, log, redis, secrets, live, doors, close };
+    const runtime: Runtime = { config, log, redis, secrets, live, listeners, close };
     if (setup !== null) await applySetupFile(runtime, setup);
     return runtime;
   } catch (error) {
@@ -250,21 +250,21 @@ export async function serve(
   open: Open = (given, options) => openRuntime(given, log, options),
 ): Promise<void> {
   const all = [...metricsPort(config), ...roles];
-  const doors = await bindDoors(config, log, all);
+  const listeners = await bindListeners(config, log, all);
   const checks = [...new Set(all.flatMap(({ check }) => check ?? []))];
-  const opening = open(atBoundPorts(config, doors), { doors, checks });
+  const opening = open(atBoundPorts(config, listeners), { listeners, checks });
   const running: Running[] = [];
   let stopping = false;
   const drain = () => {
     stopping = true;
-    for (const door of doors.values()) door.drain();
+    for (const listener of listeners.values()) listener.drain();
     // No request has been answered yet where no port serves.
     return running.some(({ url }) => url !== null) ? config.drainSeconds * 1_000 : 0;
   };
   const stop = async () => {
     stopping = true;
     await Promise.race([stopRoles(log, running.toReversed()), Bun.sleep(ROLES_STOP_LIMIT_MS)]);
-    closeUnopened(doors, running);
+    closeUnopened(listeners, running);
     await opening.then(
       (runtime) => runtime.close(),
       () => {},
@@ -289,33 +289,33 @@ export async function serve(
 }
 
 /** @throws {ConfigFaults} with every port and every file of a port that is unavailable */
-async function bindDoors(config: Config, log: Log, roles: readonly Role[]) {
-  const doors = new Map<string, Door>();
+async function bindListeners(config: Config, log: Log, roles: readonly Role[]) {
+  const listeners = new Map<string, Listener>();
   const faults: string[] = [];
   for (const { name, bind } of roles) {
     try {
-      const door = await bind?.(config, log);
-      if (door) doors.set(name, door);
+      const listener = await bind?.(config, log);
+      if (listener) listeners.set(name, listener);
     } catch (error) {
       if (error instanceof ConfigFaults) faults.push(...error.faults);
       else if (error instanceof PortRefused) faults.push(await explainPort(error));
       else throw error;
     }
   }
-  if (faults.length === 0) return doors;
-  closeUnopened(doors, []);
+  if (faults.length === 0) return listeners;
+  closeUnopened(listeners, []);
   throw new ConfigFaults([...new Set(faults)]);
 }
 
-function closeUnopened(doors: Runtime["doors"], running: readonly Running[]): void {
-  for (const [name, door] of doors) {
-    if (running.every((one) => one.name !== name)) door.close();
+function closeUnopened(listeners: Runtime["listeners"], running: readonly Running[]): void {
+  for (const [name, listener] of listeners) {
+    if (running.every((one) => one.name !== name)) listener.close();
   }
 }
 
 /** A port 0 in the address of the panel would lead nowhere: where the panel is served here, its port is known by now. */
-function atBoundPorts(config: Config, doors: Runtime["doors"]): Config {
-  const panel = doors.get("panel");
+function atBoundPorts(config: Config, listeners: Runtime["listeners"]): Config {
+  const panel = listeners.get("panel");
   if (panel === undefined || config.publicUrl !== urlOf(config.host, 0)) return config;
   return { ...config, publicUrl: panel.url };
 }
@@ -323,14 +323,14 @@ function atBoundPorts(config: Config, doors: Runtime["doors"]): Config {
 /** A separate port for the `/metrics` of the process, if one is configured. */
 function metricsPort({ ports: { metrics } }: Config): Role[] {
   if (metrics === null) return [];
-  const bind = (config: Config) => bindOpsDoor(config, METRICS_VARIABLE, metrics);
+  const bind = (config: Config) => bindOpsListener(config, METRICS_VARIABLE, metrics);
   return [
     {
       name: "metrics",
       bind,
       start: async (runtime) => {
-        const door = runtime.doors.get("metrics") ?? bind(runtime.config);
-        return openOpsPort(runtime, "metrics", door, { isMetricsPort: true });
+        const listener = runtime.listeners.get("metrics") ?? bind(runtime.config);
+        return openOpsPort(runtime, "metrics", listener, { isMetricsPort: true });
       },
     },
   ];

@@ -3,7 +3,7 @@
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import { urlOf } from "#core/platform/environment/url-of.ts";
-import { ALIVE, type PortRefused } from "./door.ts";
+import { ALIVE, type PortRefused } from "./listener.ts";
 
 /** What answers on the port may be slow, or no HTTP server at all. */
 const ASK_LIMIT_MS = 2_000;

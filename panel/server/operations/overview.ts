@@ -64,7 +64,7 @@ export function overviewRoute(runtime: Runtime, benchmarks: Benchmarks) {
     return { ...reading, alarms: alarmsSince(alarmsOf(reading), runtime.live.now()) };
   }
 
-  const ending = runtime.doors.get("panel")?.draining;
+  const ending = runtime.listeners.get("panel")?.draining;
   const feed = createFeed(overview, { log: runtime.log, ...(ending && { ending }) });
   return panelRoutes(runtime, "overview")
     .onStart(sampling.start)

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { Elysia } from "elysia";
 import { errorResponse } from "#api/http/error-response.ts";
 import { problemResponse } from "#core/platform/errors/problem.ts";
-import { bindDoor } from "#core/platform/http/door.ts";
+import { bindListener } from "#core/platform/http/listener.ts";
 import { ONE_ROUTER } from "#core/platform/http/request-target.ts";
 import { signIn } from "#test/support/clients/merchant.ts";
 import { testSetup } from "#test/support/data/setup.ts";
@@ -149,8 +149,8 @@ describe("a port whose role has not started yet", () => {
       [errorResponse, "message"],
       [problemResponse, "detail"],
     ] as const) {
-      const door = bindDoor({ ...common, port: 0, refuse });
-      const ask = (path: string) => fetch(`${door.url}${path}`);
+      const listener = bindListener({ ...common, port: 0, refuse });
+      const ask = (path: string) => fetch(`${listener.url}${path}`);
       expect((await ask("/healthz")).status).toBe(200);
       const ready = await ask("/readyz");
       expect([ready.status, await ready.json()]).toEqual([
@@ -163,18 +163,18 @@ describe("a port whose role has not started yet", () => {
         code: "STORE_UNAVAILABLE",
         [member]: expect.stringContaining("starting"),
       });
-      door.close();
+      listener.close();
     }
   });
 
   test("answers by its app on the same port once that is open", async () => {
     const port = await freePort();
-    const door = bindDoor({ ...common, port, refuse: problemResponse });
+    const listener = bindListener({ ...common, port, refuse: problemResponse });
     const app = new Elysia(ONE_ROUTER).get("/v2/shipments", () => "here");
-    door.open(app);
-    expect(await (await fetch(`${door.url}/v2/shipments`)).text()).toBe("here");
+    listener.open(app);
+    expect(await (await fetch(`${listener.url}/v2/shipments`)).text()).toBe("here");
     await app.stop();
-    expect(await fetch(door.url).catch(() => null)).toBeNull();
+    expect(await fetch(listener.url).catch(() => null)).toBeNull();
   });
 });
 

@@ -19,7 +19,13 @@ const RETIRED: readonly Retired[] = [
   { word: /\bto be had\b/gi, instead: "available" },
   { word: /\bin vain\b/gi, instead: "without success" },
   { word: /\bsome (?=\d|\$\{\w)/gi, instead: "about" },
-  { word: /sql[- ]?doors?\b/gi, instead: "SQL access" },
+  { word: /\bsql[- ]?doors?\b/gi, instead: "SQL access" },
+  // Elsewhere it is Dutch.
+  {
+    word: /\b\w*doors?\b/gi,
+    instead: "listener, route or input",
+    in: /^(?!core\/statuses\/rules\/)/,
+  },
   { word: /\bimport law/gi, instead: "import rules" },
   { word: /\b(?:find|finds|found) (?:its|their) level/gi, instead: "adapts" },
   { word: /\b\w*[a-z]Rooms?\b|\brooms?Of\w*/g, instead: "capacity" },

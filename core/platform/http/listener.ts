@@ -8,7 +8,7 @@ import { Problem } from "#core/platform/errors/problem.ts";
 import { LAST_BODY_LIMIT_MS } from "#core/platform/process/stop-limits.ts";
 import { COMMIT, VERSION } from "#core/platform/process/version.ts";
 
-export interface DoorTerms {
+export interface ListenerTerms {
   /** The environment variable that names the port. */
   readonly variable: string;
   readonly host: string;
@@ -20,7 +20,7 @@ export interface DoorTerms {
   readonly refuse: (problem: Problem) => Response;
 }
 
-export interface Door {
+export interface Listener {
   readonly port: number;
   readonly url: string;
   /** From now on the app answers. */
@@ -38,7 +38,7 @@ export interface Door {
 /** The port or the address is unavailable; `core/platform/http/explain-port.ts` says why. */
 export class PortRefused extends Error {
   constructor(
-    readonly terms: Pick<DoorTerms, "variable" | "host" | "port">,
+    readonly terms: Pick<ListenerTerms, "variable" | "host" | "port">,
     readonly code: string,
     message: string,
   ) {
@@ -59,7 +59,7 @@ const LOOK_EVERY_MS = 50;
 type Answer = (request: Request, server: Bun.Server<unknown>) => Response | Promise<Response>;
 
 /** @throws {PortRefused} */
-export function bindDoor(terms: DoorTerms): Door {
+export function bindListener(terms: ListenerTerms): Listener {
   const { host, port, maxRequestBodySize, idleTimeout = 10 } = terms;
   let opened: AnyElysia | null = null;
   let answer: Answer = (request) => whileStarting(request, terms.refuse);
@@ -123,7 +123,7 @@ export function refusalOf(terms: PortRefused["terms"], error: unknown): unknown 
   return /^E[A-Z]+$/.test(code) ? new PortRefused(terms, code, message) : error;
 }
 
-function whileStarting(request: Request, refuse: DoorTerms["refuse"]): Response {
+function whileStarting(request: Request, refuse: ListenerTerms["refuse"]): Response {
   const { pathname } = new URL(request.url, "http://localhost");
   const headers = { "retry-after": RETRY_SECONDS };
   if (pathname === "/healthz") return Response.json(ALIVE);
