@@ -38,6 +38,7 @@ import { openApiRoute } from "#core/platform/openapi/document.ts";
 import { leadTo, viewerRoutes } from "#core/platform/openapi/viewer.ts";
 import { STORE_NEEDS } from "#core/platform/redis/store-needs.ts";
 import { ops } from "#core/runtime/ops.ts";
+import { clientPackageRoutes } from "./reference/client-packages.ts";
 
 export function createApiApp(deps: ApiDeps) {
   const { redis, log, config } = deps;
@@ -64,6 +65,7 @@ export function createApiApp(deps: ApiDeps) {
         document: "/v2/openapi.json",
         links: {
           "Error codes": "/v2/errors",
+          "Clients for npm and Python": "/v2/clients/",
           "Example in TypeScript": "/v2/examples/merchant.ts",
           "Example in Python": "/v2/examples/merchant.py",
           Guide: `${config.publicUrl}/docs/merchants`,
@@ -83,6 +85,7 @@ function merchantRoutes(deps: ApiDeps): AnyElysia[] {
   return [
     merchantErrors(),
     exampleRoutes("/v2/examples", "merchant"),
+    clientPackageRoutes(),
     tokenRoute(deps),
     createRoute(deps),
     searchRoute(deps),

@@ -3,7 +3,14 @@ export const TOOLS: Readonly<Record<string, readonly [file: string, about: strin
   audit: ["tools/audit/main.ts", "licences and known vulnerabilities of what is shipped"],
   binary: ["tools/binary/main.ts", "builds standalone programs"],
   "chart-values": ["tools/chart-values/main.ts", "prints the guide's table of the chart's values"],
-  "client-types": ["test/client-types/main.ts", "writes the types of the merchants' packages"],
+  "client-packages": [
+    "tools/client-packages/main.ts",
+    "builds the merchants' packages for npm and Python",
+  ],
+  "client-types": [
+    "test/client-types/main.ts",
+    "writes what the merchants' packages have of the API",
+  ],
   "env-example": ["tools/env-example/main.ts", "writes .env.example"],
   fault: ["test/fault/run.ts", "runs the fault suites for as long as wanted"],
   fuzz: ["test/fuzz/run.ts", "sends requests drawn from the OpenAPI documents"],

@@ -1,8 +1,6 @@
 /** Exchanges the API key for an access token, once for all requests, and again before it expires. */
-import type { paths } from "./api-types.ts";
+import type { Token } from "./generated/types.gen.ts";
 import { WaybillError } from "./waybill-error.ts";
-
-type Granted = paths["/v2/auth/token"]["post"]["responses"][200]["content"]["application/json"];
 
 /** Before the end of a token's life: requests that wait for the budget must not outlive it. */
 const RENEW_BEFORE_MS = 300_000;
@@ -31,17 +29,19 @@ export function createAccessToken(
 ): AccessToken {
   let current: Held | null = null;
 
-  async function exchange(): Promise<Granted> {
+  async function exchange(): Promise<Token> {
     const response = await send(
       new Request(`${baseUrl}/v2/auth/token`, {
         method: "POST",
+        // A redirect would take the key to another host.
+        redirect: "manual",
         headers: { "content-type": "application/json" },
         body: JSON.stringify({ apiKey }),
       }),
     );
     const body: unknown = await response.json().catch(() => null);
     if (!response.ok) throw new WaybillError(response.status, body);
-    return body as Granted;
+    return body as Token;
   }
 
   async function renew(held: Held): Promise<string> {

@@ -1,7 +1,6 @@
 /** The reconciliation procedure of the API: every shipment whose status has changed since a time, and none missed. */
 import type { Api } from "./api.ts";
-import type { Shipment } from "./pages.ts";
-import { unwrap } from "./waybill-error.ts";
+import type { ShipmentSummary } from "./generated/types.gen.ts";
 
 /** With smaller pages one second could fill a page for ever. */
 const PAGE = 100;
@@ -18,16 +17,16 @@ export interface ChangesQuery {
  * the next run; one that changes meanwhile comes again with its new status.
  */
 export function changesSince(api: Api) {
-  return async function* (query: ChangesQuery): AsyncGenerator<Shipment, void, undefined> {
+  return async function* (query: ChangesQuery): AsyncGenerator<ShipmentSummary, void, undefined> {
     const { scope = "channel" } = query;
     let updatedAfter = query.since;
     /** Of those whose time is `updatedAfter`. */
     let seen = new Set<number>();
     for (;;) {
-      const params = {
-        query: { scope, updatedAfter, sortBy: "updatedAt_asc" as const, limit: PAGE },
-      };
-      const { items } = unwrap(await api.GET("/v2/shipments", { params }));
+      const sortBy = "updatedAt_asc";
+      const { items } = await api.searchShipments({
+        query: { scope, updatedAfter, sortBy, limit: PAGE },
+      });
       const boundary = updatedAfter;
       for (const item of items) {
         const at = item.statusUpdatedAt ?? updatedAfter;

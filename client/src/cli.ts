@@ -5,7 +5,10 @@ import { listenCommand, USAGE } from "./listen-command.ts";
 const { argv, env } = process;
 const [name = "", ...args] = argv.slice(2);
 if (name === "listen" || name === "--help" || name === "-h") {
-  process.exitCode = await listenCommand(name === "listen" ? args : [name], env);
+  // CommonJS has no await here.
+  void listenCommand(name === "listen" ? args : [name], env).then((status) => {
+    process.exitCode = status;
+  });
 } else {
   process.stderr.write(`${USAGE}\n`);
   process.exitCode = 2;

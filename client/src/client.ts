@@ -26,7 +26,7 @@ export function createClient({ apiKey, fetch = globalThis.fetch, ...options }: C
   const persistent = persistentFetch({ fetch: send, token, budget: createBudget() });
   const api = openApi(baseUrl, persistent);
   return {
-    /** Every call of the API: `api.GET("/v2/shipments/{id}", { params: { path: { id } } })`. */
+    /** Every call of the API: `api.readShipment({ path: { id } })`. */
     api,
     shipments: eachShipment(api),
     orders: eachOrder(api),
@@ -36,5 +36,8 @@ export function createClient({ apiKey, fetch = globalThis.fetch, ...options }: C
   };
 }
 
+export type { ChangesQuery } from "./changes.ts";
+export type * from "./generated/types.gen.ts";
+export type { ParcelQuery, ShipmentQuery } from "./pages.ts";
 // biome-ignore lint/performance/noBarrelFile: the entry of the package
-export { unwrap, WaybillError } from "./waybill-error.ts";
+export { WaybillError } from "./waybill-error.ts";

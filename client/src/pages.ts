@@ -1,23 +1,23 @@
 /** Lists that come in pages, as one. */
 
 import type { Api } from "./api.ts";
-import type { paths } from "./api-types.ts";
-import { unwrap } from "./waybill-error.ts";
+import type {
+  ListParcelsData,
+  Order,
+  OrderParcel,
+  SearchShipmentsData,
+  ShipmentSummary,
+} from "./generated/types.gen.ts";
 
 /** The largest page of each list (document 1, "Limits"). */
 const PAGE = 100;
 
-type Query<Path extends "/v2/shipments" | "/v2/orders" | "/v2/parcels"> = Omit<
-  NonNullable<paths[Path]["get"]["parameters"]["query"]>,
+type Query<Data extends { readonly query?: object }> = Omit<
+  NonNullable<Data["query"]>,
   "page" | "limit"
 >;
-type Json<Path extends "/v2/shipments" | "/v2/orders" | "/v2/parcels"> =
-  paths[Path]["get"]["responses"][200]["content"]["application/json"];
-
-export type ShipmentQuery = Query<"/v2/shipments">;
-export type Shipment = Json<"/v2/shipments">["items"][number];
-export type Order = Json<"/v2/orders">[number];
-export type Parcel = Json<"/v2/parcels">["items"][number];
+export type ShipmentQuery = Query<SearchShipmentsData>;
+export type ParcelQuery = Query<ListParcelsData>;
 
 /** Items that have not come before: new ones move those behind them to the next page. */
 function unseen<T extends { readonly id: number }>() {
@@ -32,11 +32,13 @@ function unseen<T extends { readonly id: number }>() {
 
 /** All matches, oldest first unless sorted otherwise, so that new shipments do not move the pages. */
 export function eachShipment(api: Api) {
-  return async function* (query: ShipmentQuery = {}): AsyncGenerator<Shipment, void, undefined> {
-    const fresh = unseen<Shipment>();
+  return async function* (
+    query: ShipmentQuery = {},
+  ): AsyncGenerator<ShipmentSummary, void, undefined> {
+    const fresh = unseen<ShipmentSummary>();
     for (let page = 1, pages = 1; page <= pages; page += 1) {
-      const params = { query: { sortBy: "id_asc" as const, ...query, page, limit: PAGE } };
-      const found = unwrap(await api.GET("/v2/shipments", { params }));
+      const sortBy = "id_asc";
+      const found = await api.searchShipments({ query: { sortBy, ...query, page, limit: PAGE } });
       pages = found.pages;
       yield* fresh(found.items);
     }
@@ -48,9 +50,7 @@ export function eachOrder(api: Api) {
   return async function* (): AsyncGenerator<Order, void, undefined> {
     const fresh = unseen<Order>();
     for (let page = 1; ; page += 1) {
-      const found = unwrap(
-        await api.GET("/v2/orders", { params: { query: { page, limit: PAGE } } }),
-      );
+      const found = await api.listOrders({ query: { page, limit: PAGE } });
       yield* fresh(found);
       if (found.length < PAGE) return;
     }
@@ -59,10 +59,9 @@ export function eachOrder(api: Api) {
 
 /** The parcels of an order. */
 export function eachParcel(api: Api) {
-  return async function* (query: Query<"/v2/parcels">): AsyncGenerator<Parcel, void, undefined> {
+  return async function* (query: ParcelQuery): AsyncGenerator<OrderParcel, void, undefined> {
     for (let page = 1, pages = 1; page <= pages; page += 1) {
-      const params = { query: { ...query, page, limit: PAGE } };
-      const found = unwrap(await api.GET("/v2/parcels", { params }));
+      const found = await api.listParcels({ query: { ...query, page, limit: PAGE } });
       pages = found.pages;
       yield* found.items;
     }

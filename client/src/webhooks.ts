@@ -1,12 +1,9 @@
 /** Webhooks and import callbacks: verified, then typed. Works wherever Web Crypto does. */
-import type { components } from "./api-types.ts";
-import type { ImportJob } from "./imports.ts";
+import type { ImportJob, WebhookPayload } from "./generated/types.gen.ts";
 
-type Payload = components["schemas"]["WebhookPayload"];
-
-export type ShipmentUpdated = Payload & { readonly type: "shipment.updated" };
+export type ShipmentUpdated = WebhookPayload & { readonly type: "shipment.updated" };
 /** Sent from the control panel, with a sample shipment: answer 2xx and leave your data alone. */
-export type WebhookTest = Payload & { readonly type: "webhook.test" };
+export type WebhookTest = WebhookPayload & { readonly type: "webhook.test" };
 export type WebhookEvent = ShipmentUpdated | WebhookTest;
 
 /** What is sent to the `webhookUrl` of an import. */

@@ -5,12 +5,14 @@
  */
 import { cp, mkdir, readdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { BUILT_CLIENTS } from "#api/reference/client-packages.ts";
 import { command, WrongUsage } from "#core/platform/process/command-line.ts";
 import { BESIDE_BINARY } from "#core/platform/process/own-files.ts";
 import { Refused } from "#core/runtime/runtime.ts";
 import { BUILT_DOCTOR, bundle } from "#ingest/reference/doctor-file.ts";
 import { guideFiles } from "#panel/server/pages/guides.ts";
 import { BUILT, buildWeb } from "#panel/server/pages/web-bundle.ts";
+import { buildClientPackages } from "#tools/client-packages/packages.ts";
 import { builtManifest } from "#tools/image/built-manifest.ts";
 import { EMBEDDED, filesReadByPath } from "#tools/image/reached-files.ts";
 
@@ -37,6 +39,8 @@ async function putBeside(folder: string): Promise<void> {
   }
   await writeFile(join(folder, "package.json"), await builtManifest());
   await buildWeb(join(folder, BUILT));
+  await mkdir(join(folder, BUILT_CLIENTS), { recursive: true });
+  await buildClientPackages(join(folder, BUILT_CLIENTS));
   await mkdir(dirname(join(folder, BUILT_DOCTOR)), { recursive: true });
   await writeFile(join(folder, BUILT_DOCTOR), await bundle());
 }

@@ -1,13 +1,15 @@
 /**
  * Builds what the container image has under /app: the sources of the roles, the files of packages that
- * they reach, the panel's application as bundled, and a list of the packages (`sbom.json`). The Dockerfile copies the folder.
+ * they reach, the panel's application as bundled, the clients' packages, and a list of the packages (`sbom.json`). The Dockerfile copies the folder.
  */
 import { cp, mkdir, readdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { BUILT_CLIENTS } from "#api/reference/client-packages.ts";
 import { command } from "#core/platform/process/command-line.ts";
 import { Refused } from "#core/runtime/runtime.ts";
 import { guideFiles } from "#panel/server/pages/guides.ts";
 import { BUILT, buildWeb } from "#panel/server/pages/web-bundle.ts";
+import { buildClientPackages } from "#tools/client-packages/packages.ts";
 import { cycloneDx } from "#tools/sbom/cyclonedx.ts";
 import { builtManifest } from "./built-manifest.ts";
 import { reachedFiles } from "./reached-files.ts";
@@ -31,6 +33,8 @@ async function buildTree(out: string, commit?: string): Promise<void> {
     await cp(path, join(out, path), { dereference: true });
   }
   await buildWeb(join(out, BUILT));
+  await mkdir(join(out, BUILT_CLIENTS), { recursive: true });
+  await buildClientPackages(join(out, BUILT_CLIENTS));
   const sbom = cycloneDx(await Bun.file("package-lock.json").json(), packages);
   await writeFile(join(out, "sbom.json"), `${JSON.stringify(sbom, null, 2)}\n`);
 }

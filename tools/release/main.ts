@@ -30,7 +30,7 @@ async function releaseVersion(version: string, isDry: boolean, isTested: boolean
     await run(["npm", "run", "check"], clone);
     if (isTested) await run(["npm", "test"], clone);
     tell("building");
-    for (const line of await buildArtefacts(clone, artefacts, version)) tell(line);
+    tell(await buildArtefacts(clone, artefacts, version));
     if (!isDry) await bringBack(clone, artefacts, version);
     const names = (await readdir(artefacts)).sort().join(", ");
     tell(isDry ? `dry run: nothing was changed; built ${names}` : `dist/${version}: ${names}`);

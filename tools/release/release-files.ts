@@ -5,7 +5,10 @@ import { Refused } from "#core/runtime/runtime.ts";
 const VERSIONED: Readonly<Record<string, RegExp>> = {
   "package.json": /^( {2}"version": ")[^"]+/m,
   "package-lock.json": /^( {2,6}"version": ")[^"]+/m,
+  "docs/merchants.md": /(waybill[-_]client-)\d+\.\d+\.\d+(?=\.tgz|-py3)/gm,
+  "client/README.md": /(waybill-client-)\d+\.\d+\.\d+(?=\.tgz)/m,
   "client/package.json": /^( {2}"version": ")[^"]+/m,
+  "client/python/README.md": /(waybill_client-)\d+\.\d+\.\d+(?=-py3)/m,
   "client/python/pyproject.toml": /^(version = ")[^"]+/m,
   "deploy/helm/waybill/Chart.yaml": /^(version: |appVersion: ")[^"\n]+/gm,
 };

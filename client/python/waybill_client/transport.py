@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import email.utils
-import gzip
-import http.client
 import json
 import random
 import threading
 import time
-import urllib.error
 import urllib.parse
-import urllib.request
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import urllib3
 
 from .errors import WaybillError
 
@@ -26,6 +24,8 @@ LONGEST_WAIT_SECONDS = 120.0
 FIRST_WAIT_SECONDS = 0.5
 RENEW_BEFORE_SECONDS = 300.0
 """Before the end of a token's life: a request that waits for the budget must not outlive it."""
+CONNECTIONS = 8
+"""That are kept open for the next requests."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,8 @@ class Transport:
     def __init__(self, base_url: str, api_key: str, timeout: float) -> None:
         self._base_url = base_url.rstrip("/")
         self._api_key = api_key
-        self._timeout = timeout
+        # A redirect would take the token to another host, and retries of our own know what may be repeated.
+        self._http = urllib3.PoolManager(maxsize=CONNECTIONS, timeout=timeout, retries=False)
         self._lock = threading.Lock()
         self._token = ""
         self._token_until = 0.0
@@ -63,19 +64,19 @@ class Transport:
         if method == "POST":
             headers["Idempotency-Key"] = idempotency_key or str(uuid.uuid4())
         answer = self._persistently(lambda: self._send_with_token(method, target, headers, body))
-        if answer.status >= 400:
+        if answer.status >= 300:
             raise WaybillError(answer.status, answer.body)
         return answer
 
-    def _persistently(self, send: Any) -> Answer:
+    def _persistently(self, send: Callable[[], Answer]) -> Answer:
         """Every POST has an idempotency key, so that it may be repeated after its answer was lost."""
         for tries in range(1, TRIES + 1):
             try:
-                answer: Answer = send()
+                answer = send()
                 wait = _retry_wait(answer, tries)
                 if wait is None or tries == TRIES:
                     return answer
-            except (OSError, http.client.HTTPException):
+            except urllib3.exceptions.HTTPError:
                 if tries == TRIES:
                     raise
                 wait = _backoff(tries)
@@ -98,7 +99,7 @@ class Transport:
             if time.monotonic() >= self._token_until:
                 request = {"apiKey": self._api_key}
                 answer = self._persistently(lambda: self._exchange("POST", "/v2/auth/token", {}, request))
-                if answer.status >= 400:
+                if answer.status >= 300:
                     raise WaybillError(answer.status, answer.body)
                 self._token = answer.body["token"]
                 life = answer.body["expires_in"] - RENEW_BEFORE_SECONDS
@@ -125,18 +126,11 @@ class Transport:
         own = {"Accept": "application/json", "Accept-Encoding": "gzip", **headers}
         if data is not None:
             own["Content-Type"] = "application/json"
-        request = urllib.request.Request(self._base_url + target, data=data, headers=own, method=method)
-        try:
-            with urllib.request.urlopen(request, timeout=self._timeout) as response:
-                return _answer_of(response.status, response.headers, response.read())
-        except urllib.error.HTTPError as error:
-            with error:
-                return _answer_of(error.code, error.headers, error.read())
+        response = self._http.request(method, self._base_url + target, body=data, headers=own, redirect=False)
+        return _answer_of(response.status, response.headers, response.data)
 
 
 def _answer_of(status: int, headers: Mapping[str, str], raw: bytes) -> Answer:
-    if headers.get("Content-Encoding") == "gzip":
-        raw = gzip.decompress(raw)
     try:
         body = json.loads(raw) if raw else None
     except ValueError:

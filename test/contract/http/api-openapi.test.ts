@@ -9,7 +9,7 @@ import { errorsOf } from "#core/platform/errors/error-catalogue.ts";
 import { EXTENSION } from "#core/platform/openapi/document.ts";
 import { namedComponents, publishedSchema } from "#core/platform/schema/published-schema.ts";
 import { OFFSET_DATE_TIME } from "#core/platform/time/rome-time.ts";
-import { clientTypes, UNKNOWN_TYPE } from "#test/client-types/generate.ts";
+import { typesOf, UNKNOWN_TYPE } from "#test/client-types/generate.ts";
 import { answerChecker } from "#test/support/clients/described-answers.ts";
 import { labelBody, labelSetup } from "#test/support/data/label-setup.ts";
 import { testSetup } from "#test/support/data/setup.ts";
@@ -90,7 +90,7 @@ describe("the document", () => {
   });
 
   test("types that are generated from it know every member", async () => {
-    expect(await clientTypes(api)).not.toMatch(UNKNOWN_TYPE);
+    expect(await typesOf(api.document)).not.toMatch(UNKNOWN_TYPE);
   });
 
   test("what it adds to the API's documents is marked", () => {

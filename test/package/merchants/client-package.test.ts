@@ -1,13 +1,14 @@
 /**
- * The merchants' packages as they are published: alone with what they depend on, and the examples of their READMEs. The programs of
+ * The merchants' packages as they are installed from the API's port, and the examples of their READMEs. The programs of
  * `client/examples`, which need no package, are run as the product hands them out.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { checkPackage, createPackageFromTarballData } from "@arethetypeswrong/core";
 import { sign } from "#core/webhooks/rules/signature.ts";
 import { event, push } from "#test/support/clients/courier.ts";
 import { labelBody, labelSetup } from "#test/support/data/label-setup.ts";
@@ -17,7 +18,10 @@ import { BARE, newProduct, type Product, productEnv } from "#test/support/produc
 import { freePort } from "#test/support/servers/free-port.ts";
 
 let product: Product;
-let home: string;
+/** What the page of the packages names, in turn. */
+let packages: { readonly npm: string; readonly wheel: string };
+const home = await mkdtemp(join(tmpdir(), "waybill-client-"));
+const VENV = join(home, "venv");
 
 const MODULES = resolve("node_modules");
 const manifest = JSON.parse(await readFile("client/package.json", "utf8"));
@@ -40,7 +44,18 @@ const EXAMPLES = examplesOf(readme, "ts", "ts");
 const PROGRAMS = ["merchant.ts", "merchant.py", "courier.ts", "courier.py"].map((name) =>
   name.startsWith("merchant") ? `/v2/examples/${name}` : `/v1/examples/${name}`,
 );
-const PYTHON = Bun.which("python3");
+const PYTHONS = ["3.11", "3.12", "3.13"];
+/** Where Python's versions are kept side by side, the environment names the one that is meant. */
+const pythonOf = (version: string): string | null => {
+  const command = [`python${version}`, "-c", "import venv, sys; print(sys.executable)"];
+  const found = Bun.spawnSync(command, {
+    env: { ...productEnv(), PYENV_VERSION: version },
+    stderr: "ignore",
+  });
+  return found.exitCode === 0 ? found.stdout.toString().trim() : null;
+};
+const INSTALLED = new Map(PYTHONS.map((version) => [version, pythonOf(version)]));
+const PYTHON = [...INSTALLED.values()].find((one) => one !== null) ?? null;
 const PYTHON_EXAMPLES = examplesOf(
   await readFile("client/python/README.md", "utf8"),
   "python",
@@ -48,17 +63,6 @@ const PYTHON_EXAMPLES = examplesOf(
 );
 
 beforeAll(async () => {
-  home = await mkdtemp(join(tmpdir(), "waybill-client-"));
-  const installed = join(home, "node_modules", manifest.name);
-  await mkdir(installed, { recursive: true });
-  const built = run("tsc", ["-p", "client", "--outDir", join(installed, "dist")], process.cwd());
-  expect(built).toEqual({ status: 0, stdout: "", stderr: "" });
-  for (const file of ["package.json", "README.md"]) {
-    await cp(join("client", file), join(installed, file));
-  }
-  for (const name of ["openapi-fetch", "openapi-typescript-helpers"]) {
-    await symlink(join(MODULES, name), join(home, "node_modules", name));
-  }
   await writeFile(join(home, "package.json"), '{"type":"module"}');
   for (const { file, code } of [...EXAMPLES, ...PYTHON_EXAMPLES]) {
     await writeFile(join(home, file), code);
@@ -67,6 +71,9 @@ beforeAll(async () => {
   Object.assign(setup.couriers?.[0] ?? {}, { signatureRequired: true });
   product = await newProduct(BARE, setup);
   await product.start();
+  packages = await packagesOf(product.api);
+  succeed("npm", ["install", "--no-audit", "--no-fund", packages.npm]);
+  if (PYTHON) installPython(PYTHON, VENV);
   for (const path of PROGRAMS) {
     const answer = await fetch(`${path.startsWith("/v1") ? product.ingest : product.api}${path}`);
     await writeFile(join(home, path.split("/").at(-1) ?? ""), await answer.text());
@@ -85,12 +92,10 @@ function environment(more: Readonly<Record<string, string>> = {}) {
   const own = productEnv();
   return {
     ...own,
-    PATH: `${join(MODULES, ".bin")}:${own["PATH"]}`,
+    PATH: `${VENV}/bin:${join(MODULES, ".bin")}:${own["PATH"]}`,
     WAYBILL_URL: product?.api ?? "",
     WAYBILL_API_KEY: "key_acme_main",
     WAYBILL_WEBHOOK_SECRET: WEBHOOK_SECRET,
-    PYTHONPATH: resolve("client/python"),
-    PYTHONDONTWRITEBYTECODE: "1",
     ...more,
   };
 }
@@ -148,6 +153,37 @@ async function unsteadyWay(to: string) {
   };
 }
 
+/** @returns what it printed */
+function succeed(program: string, args: readonly string[], cwd = home): string {
+  const { status, stdout, stderr } = run(program, args, cwd);
+  expect(`${program} ${args.join(" ")}: ${status} ${status === 0 ? "" : stderr}`).toEndWith(": 0 ");
+  return stdout.trim();
+}
+
+/** The two addresses that the page says to install. */
+async function packagesOf(api: string) {
+  const page = await (await fetch(`${api}/v2/clients/`)).text();
+  const [, npm = ""] = /npm install (\S+\.tgz)/.exec(page) ?? [];
+  const [, wheel = ""] = /pip install (\S+\.whl)/.exec(page) ?? [];
+  return { npm, wheel };
+}
+
+/** In a new virtual environment. What the wheel depends on is the copy that pip itself brings: the machine needs no index of packages. */
+function installPython(python: string, venv: string): void {
+  succeed(python, ["-m", "venv", venv]);
+  const program = `
+import importlib.metadata, pathlib, re, shutil, sysconfig
+from pip._vendor import urllib3
+site = pathlib.Path(sysconfig.get_path("purelib"))
+shutil.copytree(pathlib.Path(urllib3.__file__).parent, site / "urllib3")
+info = site / f"urllib3-{urllib3.__version__}.dist-info"
+info.mkdir()
+(info / "METADATA").write_text(f"Metadata-Version: 2.1\\nName: urllib3\\nVersion: {urllib3.__version__}\\n")
+`;
+  succeed(join(venv, "bin/python"), ["-c", program]);
+  succeed(join(venv, "bin/pip"), ["install", "--quiet", "--no-index", packages.wheel]);
+}
+
 interface RunOptions {
   /** Standard input. */
   readonly input?: string;
@@ -183,33 +219,88 @@ async function received(command: string[]): Promise<string[]> {
   return (await new Response(child.stdout).text()).trim().split("\n");
 }
 
-test("the package depends on openapi-fetch only, in the version that is tested here", async () => {
-  const ours = JSON.parse(await readFile("package.json", "utf8"));
-  expect(manifest.dependencies).toEqual({ "openapi-fetch": ours.devDependencies["openapi-fetch"] });
+/** What both forms of the package say of themselves. */
+const SAY = "console.log(typeof createClient, WaybillError.name, typeof verifyWebhook);";
+const USES = {
+  "uses.mjs": `import { createClient, WaybillError } from "waybill-client";
+import { verifyWebhook } from "waybill-client/webhooks";
+${SAY}`,
+  "uses.cjs": `const { createClient, WaybillError } = require("waybill-client");
+const { verifyWebhook } = require("waybill-client/webhooks");
+${SAY}`,
+};
+const SAYS = "function WaybillError function";
+
+describe("the package for npm", () => {
+  test("is installed alone: it depends on nothing", async () => {
+    const installed = await readdir(join(home, "node_modules"));
+    expect(installed.filter((name) => !name.startsWith("."))).toEqual([manifest.name]);
+  });
+
+  test("has its code in both forms with its types, the README, the licence, and nothing else", async () => {
+    const folder = join(home, "node_modules", manifest.name);
+    const files = (await readdir(folder, { recursive: true, withFileTypes: true }))
+      .filter((file) => file.isFile())
+      .map((file) => join(file.parentPath, file.name).slice(folder.length + 1));
+    const sources = (await readdir("client/src", { recursive: true }))
+      .filter((file) => file.endsWith(".ts"))
+      .map((file) => file.replace(/\.ts$/, ""));
+    const code = ["commonjs", "module"].flatMap((form) => [
+      `dist/${form}/package.json`,
+      ...sources.flatMap((name) => [`dist/${form}/${name}.d.ts`, `dist/${form}/${name}.js`]),
+    ]);
+    expect(files.sort()).toEqual(["LICENSE", "README.md", "package.json", ...code].sort());
+    const program = await readFile(join(folder, manifest.bin.waybill), "utf8");
+    expect(program).toStartWith("#!/usr/bin/env node\n");
+    expect(succeed("npx", ["--no-install", "waybill", "--help"])).toStartWith("usage: waybill");
+  });
+
+  test("is what publint and attw ask of a package", async () => {
+    const file = join(home, "package.tgz");
+    await Bun.write(file, await fetch(packages.npm));
+    succeed("publint", ["run", file, "--strict"]);
+    const analysis = await checkPackage(createPackageFromTarballData(await Bun.file(file).bytes()));
+    expect(analysis).toMatchObject({ types: { kind: "included" }, problems: [] });
+  });
+
+  test("runs on this machine's Node.js, on Bun, and out of a bundler", async () => {
+    const files = Object.entries(USES);
+    for (const [file, code] of files) await writeFile(join(home, file), code);
+    const bundling = ["build", "uses.mjs", "--target=browser", "--outfile=bundled.mjs"];
+    succeed("bun", bundling);
+    const calls = [
+      "node uses.mjs",
+      "node uses.cjs",
+      "bun uses.mjs",
+      "bun uses.cjs",
+      "node bundled.mjs",
+    ];
+    for (const call of calls) expect([call, succeed("sh", ["-c", call])]).toEqual([call, SAYS]);
+  });
+
+  test.each(["node@22", "node@24"])("runs on %s as module and as CommonJS", (runtime) => {
+    const command = ["--yes", `--package=${runtime}`, "-c", "node uses.mjs && node uses.cjs"];
+    expect(succeed("npx", command)).toBe(`${SAYS}\n${SAYS}`);
+  });
+
+  test("runs on Deno", () => {
+    const command = ["--yes", "deno@2", "run", "--node-modules-dir=manual", "uses.mjs"];
+    expect(succeed("npx", command)).toBe(SAYS);
+  });
 });
 
-test("the built package runs on Node.js, from every path that it exports", () => {
-  const names = Object.keys(manifest.exports).map((path) => path.replace(/^\./, manifest.name));
-  const code = names.map((name) => `console.log(Object.keys(await import("${name}")).length > 0);`);
-  const ran = run("node", ["--input-type=module", "-e", code.join("\n")]);
-  expect(ran).toEqual({ status: 0, stdout: "true\n".repeat(names.length), stderr: "" });
-});
-
-test("the published package has its code with its types, the README, and nothing else", async () => {
-  const sources = (await readdir("client/src")).map((file) => file.replace(/\.ts$/, ""));
-  const installed = join(home, "node_modules", manifest.name);
-  const { stdout } = run("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], installed);
-  const [{ files }] = JSON.parse(stdout);
-  expect(files.map(({ path }: { path: string }) => path).sort()).toEqual(
-    [
-      ...["README.md", "package.json"],
-      ...sources.flatMap((name) => [`dist/${name}.d.ts`, `dist/${name}.js`]),
-    ].sort(),
-  );
-  const program = files.find(({ path }: { path: string }) => path === "dist/cli.js");
-  expect(await readFile(join(installed, program.path), "utf8")).toStartWith(
-    "#!/usr/bin/env node\n",
-  );
+describe("the wheel", () => {
+  for (const [version, python] of INSTALLED) {
+    test.skipIf(python === null)(`is installed on Python ${version}, with what it needs`, () => {
+      const venv = join(home, `venv-${version}`);
+      installPython(python ?? "", venv);
+      const code = "import waybill_client; print(waybill_client.__file__, *waybill_client.__all__)";
+      const [file = "", ...names] = succeed(join(venv, "bin/python"), ["-c", code]).split(" ");
+      expect(file).toStartWith(venv);
+      expect(names).toContain("WaybillError");
+      expect(succeed(join(venv, "bin/pip"), ["check"])).toBe("No broken requirements found.");
+    });
+  }
 });
 
 test.each([
@@ -301,39 +392,68 @@ describe.skipIf(!PYTHON)("the examples of the Python package, against the runnin
     ]);
   });
 
-  test("tokens are renewed, a busy API is asked again after Retry-After, and an error has its code", () => {
+  test("tokens are renewed, a busy API is asked again after Retry-After, and an error says what is wrong, on one connection", () => {
     const code = `
-import http.server, json, os, threading
+import http.server, json, threading
 from waybill_client import Client, WaybillError
 calls = []
 class Api(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
     def do_POST(self):
         self.rfile.read(int(self.headers["Content-Length"]))
         self.answer(200, {"token": str(len(calls)), "expires_in": 86400})
     def do_GET(self):
-        refused = [401, 503, 404][min(len([1 for path, _ in calls if path != "/v2/auth/token"]), 2)]
-        self.answer(refused, {"code": "SANDBOX_NOT_FOUND", "message": "There is none."})
+        refused = [401, 503, 422][min(len([1 for path, *_ in calls if path != "/v2/auth/token"]), 2)]
+        violation = {"path": "limit", "code": "OUT_OF_RANGE", "message": "Must be at least 1."}
+        self.answer(refused, {"code": "VALIDATION_FAILED", "detail": "1 violation.", "violations": [violation], "requestId": "r-1"})
     def answer(self, status, body):
-        calls.append((self.path, self.headers.get("Authorization")))
+        raw = json.dumps(body).encode()
+        calls.append((self.path, self.headers.get("Authorization"), self.client_address))
         self.send_response(status)
+        self.send_header("Content-Length", str(len(raw)))
         if status == 503: self.send_header("Retry-After", "1")
         self.end_headers()
-        self.wfile.write(json.dumps(body).encode())
+        self.wfile.write(raw)
     def log_message(self, *args): pass
-server = http.server.HTTPServer(("127.0.0.1", 0), Api)
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Api)
 threading.Thread(target=server.serve_forever, daemon=True).start()
 try:
     Client(f"http://127.0.0.1:{server.server_port}", "key").request("GET", "/v2/sandbox/1")
 except WaybillError as error:
-    print(error.status, error.code, error)
-for path, token in calls: print(path, token)
+    print(error.status, error.code, error, error.violations[0]["code"], error.request_id)
+for path, token, _ in calls: print(path, token)
+print(len({address for *_, address in calls}))
 `;
     const { stdout, stderr } = run("python3", ["-c", code]);
     expect(`${stdout}${stderr}`.trim().split("\n")).toEqual([
-      "404 SANDBOX_NOT_FOUND There is none.",
+      "422 VALIDATION_FAILED 1 violation. limit: Must be at least 1. OUT_OF_RANGE r-1",
       ...["/v2/auth/token None", "/v2/sandbox/1 Bearer 0"],
       ...["/v2/auth/token None", "/v2/sandbox/1 Bearer 2", "/v2/sandbox/1 Bearer 2"],
+      "1",
     ]);
+  });
+
+  test("neither key nor token follows a redirect", () => {
+    const code = `
+import http.server, threading
+from waybill_client import Client, WaybillError
+calls = []
+class Proxy(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        calls.append(self.server)
+        self.send_response(307)
+        self.send_header("Location", f"http://127.0.0.1:{other.server_port}/")
+        self.end_headers()
+    def log_message(self, *args): pass
+proxy, other = (http.server.ThreadingHTTPServer(("127.0.0.1", 0), Proxy) for _ in range(2))
+for server in (proxy, other): threading.Thread(target=server.serve_forever, daemon=True).start()
+try:
+    Client(f"http://127.0.0.1:{proxy.server_port}", "key").request("GET", "/v2/orders")
+except WaybillError as error:
+    print(error.status, error.code, calls == [proxy])
+`;
+    const { stdout, stderr } = run("python3", ["-c", code]);
+    expect(`${stdout}${stderr}`.trim()).toBe("307 UNKNOWN True");
   });
 
   test("a webhook that is not authentic or too old is refused with the reason", async () => {

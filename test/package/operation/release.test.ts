@@ -1,7 +1,7 @@
 /**
  * `npm run tool -- release` in a small repository that has this one's clients, chart and changelog. Its `check` and `tool` are short:
- * those of this repository are run by CI and by `test/package/operation/image.test.ts`. The container engine and the builder of Python
- * packages are parties outside, played by programs that note what they are asked.
+ * those of this repository are run by CI, by `test/package/operation/image.test.ts` and by
+ * `test/package/merchants/client-package.test.ts`. The container engine is a party outside, played by a program that notes what it is asked.
  */
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import {
@@ -23,21 +23,18 @@ import { CHANGED_FILES, refusalOf, releasedText } from "#tools/release/release-f
 
 const NEXT = "7.8.9";
 const TOOLS = resolve("tools/main.ts");
-/** Of the client, with what builds it. */
-const PACKAGES = [
-  ...["openapi-fetch", "openapi-typescript-helpers", "typescript", "@typescript"],
-  ...["@types/node", "undici-types"],
-];
 const SCRIPTS = {
   check: "test ! -e broken.txt && if test -e slow.txt; then echo slow >> $ASKED; sleep 600; fi",
   tool: "sh tool.sh",
 };
 /** Its arguments are the name of the tool and a folder. */
-const IMAGE_TREE = 'mkdir "$2" && cp package.json "$2" && echo "{}" > "$2/sbom.json"\n';
+const TOOL_SCRIPT = `case $1 in
+  image-tree) mkdir "$2" && cp package.json "$2" && echo "{}" > "$2/sbom.json" ;;
+  client-packages) cp client/package.json "$2/waybill-client.tgz" ;;
+esac
+`;
 /** Prints the version for `docker version`, notes everything else. */
 const ENGINE = 'test "$1" = version && echo 29 || echo "$@" >> "$ASKED"\n';
-const PYTHON_BUILDER =
-  'test "$1" = --version || { touch "$3/waybill_client.whl"; echo "$@" >> "$ASKED"; }\n';
 
 let folder: string;
 let repository: string;
@@ -106,18 +103,11 @@ beforeAll(async () => {
   const manifest = JSON.stringify({ name, version, scripts: SCRIPTS }, null, 2);
   await writeFile(join(repository, "package.json"), `${manifest}\n`);
   await writeFile(join(repository, "package-lock.json"), `${JSON.stringify(lock, null, 2)}\n`);
-  await writeFile(join(repository, "tool.sh"), IMAGE_TREE);
+  await writeFile(join(repository, "tool.sh"), TOOL_SCRIPT);
   await writeFile(join(repository, ".gitignore"), "node_modules/\ndist/\n");
-  for (const one of PACKAGES) {
-    await cp(join("node_modules", one), join(repository, "node_modules", one), { recursive: true });
-  }
-  await mkdir(join(repository, "node_modules/.bin"));
-  await cp("node_modules/.bin/tsc", join(repository, "node_modules/.bin/tsc"), {
-    verbatimSymlinks: true,
-  });
+  await mkdir(join(repository, "node_modules"));
   await writeFile(join(repository, "node_modules/.package-lock.json"), JSON.stringify(lock));
   await writeProgram("docker", ENGINE);
-  await writeProgram("uv", PYTHON_BUILDER);
   await git("init", "--quiet", "--initial-branch", "main");
   await git("config", "user.name", "Releaser");
   await git("config", "user.email", "releaser@example.com");
@@ -193,7 +183,7 @@ test("a dry run does all of it and changes nothing; a failure at the very end le
   const dry = await release(NEXT, "--dry-run");
   expect([dry.status, dry.errors]).toEqual([0, ""]);
   expect(dry.output).toContain(
-    `dry run: nothing was changed; built image, sbom.json, waybill-client-${NEXT}.tgz`,
+    `dry run: nothing was changed; built image, sbom.json, waybill-client.tgz`,
   );
   expect(await state()).toEqual(before);
 
@@ -221,17 +211,14 @@ test("a release sets the version, closes the changelog's section, tags, and buil
   expect(await text("CHANGELOG.md")).toMatch(
     /## Unreleased\n\n## 7\.8\.9 \(\d{4}-\d\d-\d\d\)\n\n### Merchants\n/,
   );
-  const client = `waybill-client-${NEXT}.tgz`;
   const built = await readdir(join(repository, "dist", NEXT));
-  expect(built.toSorted()).toEqual(["image", "sbom.json", client, "waybill_client.whl"]);
+  expect(built.toSorted()).toEqual(["image", "sbom.json", "waybill-client.tgz"]);
   expect(JSON.parse(await text(`dist/${NEXT}/image/package.json`)).version).toBe(NEXT);
-  expect(await output(["tar", "-tf", join("dist", NEXT, client)])).toContain("dist/client.js");
-  const [engine, builder] = (await readFile(asked, "utf8")).split("\n");
-  expect(engine).toBe(
-    `build --quiet --label org.opencontainers.image.version=${NEXT} --tag waybill:${NEXT} .`,
+  expect(JSON.parse(await text(`dist/${NEXT}/waybill-client.tgz`)).version).toBe(NEXT);
+  expect(await readFile(asked, "utf8")).toBe(
+    `build --quiet --label org.opencontainers.image.version=${NEXT} --tag waybill:${NEXT} .\n`,
   );
-  expect(builder).toStartWith("build --out-dir ");
-  expect(told).toContain(`image waybill:${NEXT}\nPython package built\n`);
+  expect(told).toContain(`image waybill:${NEXT}\n`);
   expect(await git("status", "--porcelain")).toBe("");
 }, 300_000);
 

@@ -88,6 +88,8 @@ const PUBLIC: Readonly<Record<Port, readonly string[]>> = {
     "GET /v2/openapi.json",
     "GET /v2/errors",
     "GET /v2/errors.json",
+    "GET /v2/clients/",
+    "GET /v2/clients/:file",
     "GET /v2/examples/merchant.ts",
     "GET /v2/examples/merchant.py",
     "POST /v2/auth/token",
