@@ -26,6 +26,7 @@ import { isCluster, type Redis } from "#core/platform/redis/client.ts";
 import { PARTITION_TAGS, SLOTS_LOCK_KEY } from "#core/platform/redis/keys.ts";
 import { type Lock, takeLock } from "#core/platform/redis/lock.ts";
 import { type Links, linkNodes } from "#core/platform/redis/nodes/cluster-nodes.ts";
+import { isStoreUnavailable } from "#core/platform/redis/store-unavailable.ts";
 import { counted } from "#core/platform/schema/counted.ts";
 import { openStore, Refused } from "#core/runtime/runtime.ts";
 import { columns, megabytes, percent } from "./columns.ts";
@@ -33,6 +34,8 @@ import { columns, megabytes, percent } from "./columns.ts";
 /** An interrupted run holds up the next one for so long. */
 const LEASE_MS = 10_000;
 const LOCK_WAIT_MS = 12_000;
+const LOCK = { leaseMs: LEASE_MS, waitLimitMs: 0, hasQueue: false } as const;
+const LOOK_EVERY_MS = 100;
 
 type Say = (line: string) => void;
 
@@ -112,16 +115,34 @@ function refuse(reasons: readonly string[]): void {
 
 /** @throws {Refused} */
 async function lockMoves(redis: Redis): Promise<Lock> {
-  const lock = await takeLock(redis, SLOTS_LOCK_KEY, {
-    leaseMs: LEASE_MS,
-    waitLimitMs: LOCK_WAIT_MS,
-  });
-  if (lock === null) throw new Refused("Another process is moving slots.");
-  return lock;
+  const untilMs = performance.now() + LOCK_WAIT_MS;
+  for (;;) {
+    const lock = await patiently(redis, () => takeLock(redis, SLOTS_LOCK_KEY, LOCK));
+    if (lock !== null) return lock;
+    if (performance.now() >= untilMs) throw new Refused("Another process is moving slots.");
+    await Bun.sleep(LOOK_EVERY_MS);
+  }
+}
+
+/** The slot of what is asked for may be on its way itself. */
+async function patiently<T>(redis: Redis, work: () => Promise<T>): Promise<T> {
+  const untilMs = performance.now() + LOCK_WAIT_MS;
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isStoreUnavailable(error, redis) || performance.now() >= untilMs) throw error;
+      await Bun.sleep(LOOK_EVERY_MS);
+    }
+  }
 }
 
 /** @param lock null = only tell of them */
-async function finishOpen(cluster: Links, lock: Lock | null, say: Say): Promise<void> {
+async function finishOpen(
+  redis: Redis,
+  cluster: Links,
+  { lock, say }: Pick<Task, "lock" | "say">,
+): Promise<void> {
   const open = await openMoves(cluster);
   const slots = open.map(({ slot }) => slot).join(", ");
   if (lock === null) {
@@ -133,17 +154,21 @@ async function finishOpen(cluster: Links, lock: Lock | null, say: Say): Promise<
     say(`Finishing what an interrupted run has left between two masters: ${slots}`);
   }
   for (const move of open) {
-    await lock.assertHeld();
+    await patiently(redis, lock.assertHeld);
     await finishMove(cluster, move);
   }
   await releaseFailover(cluster);
 }
 
 /** @returns how many slots were moved */
-async function apply(cluster: Links, plan: PlacementPlan, lock: Lock, say: Say): Promise<number> {
+async function apply(
+  redis: Redis,
+  cluster: Links,
+  { plan, lock, say }: { readonly plan: PlacementPlan; readonly lock: Lock; readonly say: Say },
+): Promise<number> {
   let moved = 0;
   for (const batch of batchesOfMoves(plan)) {
-    await lock.assertHeld();
+    await patiently(redis, lock.assertHeld);
     const beganMs = performance.now();
     await moveBatch(cluster, batch);
     moved += batch.length;
@@ -173,7 +198,7 @@ async function place(redis: Redis, count: number, isApplied: boolean, say: Say) 
   }
   const lock = isApplied ? await lockMoves(redis) : null;
   try {
-    await withLinks(redis, (cluster) => finishOpen(cluster, lock, say));
+    await withLinks(redis, (cluster) => finishOpen(redis, cluster, { lock, say }));
     // Asked again: what was finished has changed hands.
     return await withLinks(redis, (cluster) => planAndApply(redis, cluster, { count, lock, say }));
   } finally {
@@ -194,14 +219,14 @@ async function planAndApply(redis: Redis, cluster: Links, { count, lock, say }: 
     const advice = "add others first (redis-cli --cluster add-node)";
     throw new Refused(`The cluster has ${counted(masters, "master")}: ${advice}.`);
   }
-  const plan = await planSlots(redis, cluster, count);
+  const plan = await patiently(redis, () => planSlots(redis, cluster, count));
   const value = { ...planValue(plan), moved: 0 };
   say(planText(plan));
   if (batchesOfMoves(plan).length === 0) return { value, text: "Nothing to move." };
   refuse(await refusals(redis, cluster, plan));
   if (!lock) return { value, text: "Nothing was moved: --apply does it." };
   const startMs = performance.now();
-  const moved = await apply(cluster, plan, lock, say);
+  const moved = await apply(redis, cluster, { plan, lock, say });
   const seconds = ((performance.now() - startMs) / 1_000).toFixed(1);
   return { value: { ...value, moved }, text: `${counted(moved, "slot")} moved in ${seconds} s.` };
 }

@@ -7,6 +7,8 @@
 -- KEYS[1]  the lock (string: its owner)
 -- KEYS[2]  who waits for it (sorted set by turn; one turn has one of each party at most)
 -- KEYS[3]  until when each of them counts as alive (sorted set, Redis clock, milliseconds)
+--   'renew' and 'release' need neither, nor does 'take' of a lock that nobody waits for: a call of one key is answered while its slot
+--   is on its way to another master
 -- ARGV[1]  owner: `<party>:<token>`, or a token alone, which is of the party of all such
 -- ARGV[2]  'take' (free, or the owner's already), 'renew', 'release', or 'leave' (the owner waits no longer)
 -- ARGV[3]  milliseconds that the lock lasts from now on; 0 with 'release' and 'leave'
@@ -38,6 +40,11 @@ if verb ~= 'take' or holder == owner then
   return call('PEXPIRE', KEYS[1], leaseMs)
 end
 
+if not KEYS[2] then
+  if holder then return 0 end
+  call('SET', KEYS[1], owner, 'PX', leaseMs)
+  return 1
+end
 local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 for _, dead in ipairs(call('ZRANGEBYSCORE', KEYS[3], '-inf', now)) do leave(dead) end

@@ -36,6 +36,8 @@ export interface LockTerms {
   readonly leaseMs: number;
   /** 0 = try once */
   readonly waitLimitMs: number;
+  /** Nobody waits for this lock: it is one key, which can be taken while its slot is open between two masters. */
+  readonly hasQueue?: false;
   /** For whom: those who wait take turns by it, and of each that is named only some may wait. Without a colon. */
   readonly party?: string;
 }
@@ -65,14 +67,14 @@ export class LockLost extends Error {
 export async function takeLock(
   redis: Redis,
   key: string,
-  { leaseMs, waitLimitMs, party = "" }: LockTerms,
+  { leaseMs, waitLimitMs, party = "", hasQueue }: LockTerms,
 ): Promise<Lock | null> {
   const owner = newToken(party === "" ? "" : `${party}:`);
   const deadline = performance.now() + waitLimitMs;
   const waitMs = waitLimitMs === 0 ? 0 : WAITER_LOST_MS;
   for (;;) {
     const askedAtMs = performance.now();
-    const reply = await change(redis, key, owner, { verb: "take", leaseMs, waitMs });
+    const reply = await change(redis, key, owner, { verb: "take", leaseMs, waitMs, hasQueue });
     if (reply === 1) return hold(redis, key, owner, leaseMs, askedAtMs);
     if (reply === 0) return null;
     if (performance.now() >= deadline) {
@@ -121,6 +123,7 @@ interface Change {
   readonly verb: Verb;
   readonly leaseMs: number;
   readonly waitMs?: number;
+  readonly hasQueue?: boolean | undefined;
 }
 
 /** @returns as `lock.lua` */
@@ -128,10 +131,11 @@ function change(
   redis: Redis,
   key: string,
   owner: string,
-  { verb, leaseMs, waitMs = 0 }: Change,
+  { verb, leaseMs, waitMs = 0, hasQueue = verb === "take" || verb === "leave" }: Change,
 ): Promise<number> {
   const { waiting, alive } = lockQueueKeys(key);
+  const keys = hasQueue ? [key, waiting, alive] : [key];
   const most = [LOCK_WAITERS, owner.includes(":") ? PARTY_WAITERS : LOCK_WAITERS];
   const args = [owner, verb, ...[leaseMs, waitMs, ...most].map(String)];
-  return run<number>(redis, lockScript, [key, waiting, alive], args);
+  return run<number>(redis, lockScript, keys, args);
 }

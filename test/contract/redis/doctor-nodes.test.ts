@@ -7,6 +7,8 @@ import { releaseFailover } from "#core/placement/store/move-slots.ts";
 import { parseSlotStats, slotsOfTags } from "#core/placement/store/partition-load.ts";
 import { createLog } from "#core/platform/process/log.ts";
 import { connectCluster, type Redis } from "#core/platform/redis/client.ts";
+import { SLOTS_LOCK_KEY } from "#core/platform/redis/keys.ts";
+import { takeLock } from "#core/platform/redis/lock.ts";
 import { linkNodes, readNodes } from "#core/platform/redis/nodes/cluster-nodes.ts";
 import { warnAboutDurability } from "#core/runtime/durability.ts";
 import { eventually } from "#test/support/eventually.ts";
@@ -107,6 +109,21 @@ test("what an interrupted move has held back is released on every node, also whe
   const links = await linkNodes(redis, 30_000);
   await releaseFailover(links).finally(links.close);
   expect(await wrong()).toEqual([]);
+});
+
+test("the lock of moves is taken, kept and given back while its own slot is open, so that the next run can finish it", async () => {
+  const terms = { leaseMs: 30_000, waitLimitMs: 0, hasQueue: false } as const;
+  const take = () => takeLock(redis, SLOTS_LOCK_KEY, terms);
+  for (const isTaken of [false, true]) {
+    const before = isTaken ? await take() : null;
+    await cluster.whileMoving(SLOTS_LOCK_KEY, isTaken ? [SLOTS_LOCK_KEY] : [], async () => {
+      const lock = before ?? (await take());
+      expect(await take()).toBeNull();
+      await lock?.releaseAfter(terms.leaseMs);
+      expect(await redis.pTTL(SLOTS_LOCK_KEY)).toBeGreaterThan(0);
+      await redis.del(SLOTS_LOCK_KEY);
+    });
+  }
 });
 
 test("a slot that is between two masters is found", async () => {

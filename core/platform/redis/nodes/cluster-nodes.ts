@@ -109,7 +109,8 @@ export async function linkNodes(redis: Redis, limitMs: number): Promise<Links> {
       try {
         const client = await connectNode(redis, node, limitMs);
         clients.push(client);
-        links.push({ node, send: (...command) => client.sendCommand(command) });
+        const send = (...command: string[]) => client.sendCommand(command);
+        links.push({ node: await withOwnRole(node, nodes, send), send });
       } catch {
         silent.push(node);
       }
@@ -124,6 +125,22 @@ export async function linkNodes(redis: Redis, limitMs: number): Promise<Links> {
       for (const client of clients) client.destroy();
     },
   };
+}
+
+/**
+ * Whom it follows, as it says itself, also while it loads its data: the others hear of a new replica seconds later, and take it for a
+ * master without slots until then.
+ */
+async function withOwnRole(
+  node: ClusterNode,
+  nodes: readonly ClusterNode[],
+  send: Link["send"],
+): Promise<ClusterNode> {
+  const info = String(await send("INFO", "replication"));
+  const [, ip, port] = /^master_host:(\S+)\s+master_port:(\d+)/m.exec(info) ?? [];
+  if (!/^role:slave\b/m.test(info)) return { ...node, isMaster: true, masterId: "" };
+  const master = nodes.find((one) => one.ip === ip && one.port === Number(port));
+  return { ...node, isMaster: false, masterId: master?.id ?? node.masterId };
 }
 
 function credentialsOf(redis: Redis): string[] {
