@@ -23,6 +23,8 @@ export const FEATURES = [
   "two analytics processes",
   "cluster",
   "our downtime",
+  "slot move",
+  "drain",
 ] as const;
 export type Feature = (typeof FEATURES)[number];
 
@@ -46,6 +48,12 @@ const RESTORED = "flow/house/pairs: a restored backup has the shipments of both 
 const SLOTS = by(
   "contract/redis/script-slots: a call of which one key has moved is refused before it changes anything",
 );
+const WEBHOOK_SLOTS = by(
+  "contract/webhooks/webhooks-half-moved: a call refused there has changed nothing and can be retried",
+);
+const WORKS_ON = apart("until its ports close, a process that drains works as ever; then it ends");
+const ANSWERED =
+  "contract/operation/drain: answers a request that was accepted, however long ClickHouse takes";
 const ANY_STORE = (test: string) =>
   by(test, "fault/operation/kill-roles: kills of any role's processes");
 
@@ -261,5 +269,54 @@ export const PAIRS: Readonly<Record<Feature, Partial<Readonly<Record<Feature, Pa
     restore: by("contract/operation/backup: is taken while nothing runs too"),
     "two analytics processes": by("fault/operation/kill-roles: kills of any role's processes"),
     cluster: by(KILLED),
+  },
+  "slot move": {
+    archive: SLOTS,
+    "test mode": SLOTS,
+    erasure: SLOTS,
+    remap: SLOTS,
+    "number change": SLOTS,
+    correction: by(
+      "fault/redis/slot-migration: slots that move away and back lose no event and no webhook",
+    ),
+    import: SLOTS,
+    label: SLOTS,
+    "stock release": SLOTS,
+    notification: SLOTS,
+    replay: WEBHOOK_SLOTS,
+    "catch-up": SLOTS,
+    "endpoint off": WEBHOOK_SLOTS,
+    "role change": RIGHTS,
+    restore: apart("a restore is of one server, which has all slots"),
+    "two analytics processes": apart("a log is one key, whose consumer group moves with it"),
+    cluster: by("fault/redis/placement: slots move under load, the command killed and run again"),
+    "our downtime": by(
+      "fault/redis/placement: slots move under load, the command killed and run again",
+    ),
+  },
+  drain: {
+    archive: by("fault/archive/kill-archive-roles: kills of any role's processes while shipments"),
+    "test mode": WORKS_ON,
+    erasure: WORKS_ON,
+    remap: WORKS_ON,
+    "number change": WORKS_ON,
+    correction: by("fault/operation/rolling-restarts: rolling restarts of every role refuse"),
+    import: by(
+      "contract/operation/drain: refuses a body that goes on arriving, so that it is sent again",
+    ),
+    label: by("unit/platform/stop-limits: a confirmation of labels", ANSWERED),
+    "stock release": WORKS_ON,
+    notification: WORKS_ON,
+    replay: WORKS_ON,
+    "catch-up": by("contract/operation/drain: is no longer ready on any port, serves on all"),
+    "endpoint off": WORKS_ON,
+    "role change": RIGHTS,
+    restore: apart("a store is restored while nothing runs"),
+    "two analytics processes": by(
+      "fault/operation/rolling-restarts: rolling restarts of every role refuse",
+    ),
+    cluster: apart("a drain concerns processes, whatever store they have"),
+    "our downtime": apart("processors work until the drain is over"),
+    "slot move": apart("a drain concerns processes, a move the store"),
   },
 };

@@ -15,6 +15,7 @@ import { STORE_NEEDS } from "#core/platform/redis/store-needs.ts";
 import { openOpsPort } from "#core/runtime/ops-port.ts";
 import type { Running } from "#core/runtime/runtime.ts";
 import { startIngest } from "#ingest/main.ts";
+import { openIntake } from "#ingest/messages/intake.ts";
 import { event, push } from "#test/support/clients/courier.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { addShipment } from "#test/support/data/shipments.ts";
@@ -98,6 +99,9 @@ function eventAt(numbers: readonly string[], at: (tag: string) => boolean): Cour
   }
 }
 
+/** What counts the requests of this courier is in another shard than that of the others and what every role needs. */
+const ELSEWHERE = { code: "BRT", token: "tok_elsewhere_1" };
+
 describe("on a six-node cluster", () => {
   const numbers = Array.from({ length: 40 }, (_, at) => `READY${at}`);
   let cluster: TestCluster;
@@ -110,7 +114,10 @@ describe("on a six-node cluster", () => {
   beforeAll(async () => {
     cluster = await startTestCluster();
     const given = { address: "/", stop: cluster.stop };
-    runtime = await openTestRuntime(testSetup(), { REDIS_CLUSTER_URLS: cluster.urls }, given);
+    const setup = testSetup();
+    const { code, token } = ELSEWHERE;
+    setup.couriers?.push({ code, name: "Elsewhere", tokens: [token], catalogue: [] });
+    runtime = await openTestRuntime(setup, { REDIS_CLUSTER_URLS: cluster.urls }, given);
     for (const number of numbers) await addShipment(runtime, number);
     ports = openPorts(runtime);
     ingest = await startIngest(runtime);
@@ -157,14 +164,18 @@ describe("on a six-node cluster", () => {
     );
   }, 300_000);
 
-  test("without another master ingest is ready: events of its slots are 503 with Retry-After, and others are accepted", async () => {
+  test("without another master ingest is ready: events and couriers of its slots are 503 with Retry-After, and others are served", async () => {
     const shard = await shards();
-    // Neither that of the system key nor that of the courier's rate.
-    const taken = [
-      await cluster.shardOf(SYSTEM_KEY),
-      await cluster.shardOf(courierRateKey("GLS_ITA")),
-    ];
-    const lost = [2, 0, 1].find((one) => !taken.includes(one)) ?? 0;
+    const needed = [SYSTEM_KEY, courierRateKey("GLS_ITA")].map((key) => cluster.shardOf(key));
+    const lost = await cluster.shardOf(courierRateKey(ELSEWHERE.code));
+    expect(await Promise.all(needed)).not.toContain(lost);
+    const intake = openIntake(runtime.redis, runtime.live, 1_000);
+    const limit = { perSecond: 1_000, burst: 1_000 };
+    const admits = (subject: string) =>
+      intake.admit({ subject, limit }).then(
+        ({ rate }) => rate.allowed,
+        () => "unavailable",
+      );
     const there = eventAt(numbers, (tag) => shard(tag) !== lost);
     const elsewhere = eventAt(numbers, (tag) => shard(tag) === lost);
     const tag = Array.from({ length: 16 }, (_, n) => companyTag(n)).find(
@@ -177,6 +188,15 @@ describe("on a six-node cluster", () => {
     }, "an event of a lost slot is refused");
     expect([refused.status, refused.body.code]).toEqual([503, "STORE_UNAVAILABLE"]);
     expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+    const courier = await push(url, [there], { courier: ELSEWHERE.code, token: ELSEWHERE.token });
+    expect([courier.status, courier.body.code]).toEqual([503, "STORE_UNAVAILABLE"]);
+    expect(Number(courier.headers.get("retry-after"))).toBeGreaterThan(0);
+    // The first goes alone; those that come meanwhile share the next call.
+    expect(await Promise.all(["GLS_ITA", ELSEWHERE.code, "GLS_ITA"].map(admits))).toEqual([
+      true,
+      "unavailable",
+      true,
+    ]);
     await eventually(
       async () => (await push(url, [there])).body.results?.[0]?.eventId === there.eventId,
       "an event of the other slots is taken",
@@ -187,6 +207,7 @@ describe("on a six-node cluster", () => {
     await recover();
     recover = async () => {};
     await eventually(async () => (await push(url, [elsewhere])).status === 200, "taken", LIMIT_MS);
+    await eventually(async () => (await admits(ELSEWHERE.code)) === true, "served again", LIMIT_MS);
     expect(await readiness(url)).toBe("ready");
   }, 300_000);
 });
