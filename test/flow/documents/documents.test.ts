@@ -141,6 +141,9 @@ describe("the other commands", () => {
   });
 });
 
+/** What `/v2/clients/` serves, in any version; `test/package` installs both. */
+const CLIENT_PACKAGE = /^waybill(?:-client-[\d.]+\.tgz|_client-[\d.]+-py3-none-any\.whl)$/;
+
 /** Of a command that is not run: the name in it that leads nowhere. */
 async function faultOf(command: string): Promise<string | null> {
   const { scripts } = await Bun.file("package.json").json();
@@ -167,6 +170,8 @@ async function faultOf(command: string): Promise<string | null> {
   if (name === "helm") return helmFault(command);
   if (name === "docker") return dockerFault(command);
   if (name === "npx") return npxFault(program);
+  const [, file] = /^(?:npm|pip) install https:\/\/\S+\/v2\/clients\/(\S+)$/.exec(program) ?? [];
+  if (file !== undefined) return CLIENT_PACKAGE.test(file) ? null : `${command}: no such package`;
   const isKnown = ["cat", "node", "kubectl"].includes(name);
   return isKnown ? null : `${command}: nothing here tries it`;
 }
