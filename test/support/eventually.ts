@@ -1,5 +1,8 @@
 /** Tests wait for conditions and never for a length of time. */
 const POLL_MS = 10;
+/** Looks come more seldom while a wait goes on, so that they cost little beside what is waited for. */
+const POLL_PART = 1 / 10;
+const LONGEST_POLL_MS = 250;
 /** A fifth of what most tests may take. */
 export const LIMIT_MS = 60_000;
 
@@ -24,15 +27,15 @@ export async function eventually<T>(
   condition: () => T | Promise<T>,
   what: What,
   limitMs = LIMIT_MS,
-  pollMs = POLL_MS,
 ): Promise<Truthy<T>> {
-  const deadline = performance.now() + limitMs;
+  const from = performance.now();
   for (;;) {
     const asked = condition();
     const value = asked instanceof Promise ? await within(asked, what, limitMs) : asked;
     if (value) return value as Truthy<T>;
-    if (performance.now() > deadline) break;
-    await Bun.sleep(pollMs);
+    const waitedMs = performance.now() - from;
+    if (waitedMs > limitMs) break;
+    await Bun.sleep(Math.min(LONGEST_POLL_MS, Math.max(POLL_MS, waitedMs * POLL_PART)));
   }
   throw await tooLate(what, limitMs);
 }

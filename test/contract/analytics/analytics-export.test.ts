@@ -24,7 +24,7 @@ import { eventually } from "#test/support/eventually.ts";
 import { openTestRuntime } from "#test/support/product/runtime.ts";
 import { openTestClickhouse, type TestClickhouse } from "#test/support/servers/clickhouse.ts";
 import { startObjectStore } from "#test/support/servers/object-store.ts";
-import { CLICKHOUSES } from "#test/support/servers/servers.ts";
+import { CLICKHOUSE_KINDS } from "#test/support/servers/servers.ts";
 
 const log = createLog("silent");
 const DAY_MS = 86_400_000;
@@ -72,7 +72,7 @@ function attempt(at: string) {
   };
 }
 
-describe.each(CLICKHOUSES)("the export, ClickHouse: %s", (kind) => {
+describe.each(CLICKHOUSE_KINDS)("the export, ClickHouse: %s", (kind) => {
   let store: TestClickhouse;
   let reader: TestClickhouse["writer"];
   let folder: string;

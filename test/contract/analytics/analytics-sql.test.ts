@@ -107,7 +107,7 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
   });
 
   test("an answer that nobody reads counts until its connection ends, and the rest of it is not made", async () => {
-    const query = "SELECT number, repeat('x', 1000) AS text FROM numbers(40000)";
+    const query = "SELECT number, repeat('x', 1000) AS text FROM numbers(15000)";
     const asked = 25;
     const unread = Array.from({ length: asked }, () => askWithoutReading(product, query));
     const heads: string[] = [];
@@ -211,16 +211,6 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
     test("more rows than the limit is refused, and the next answer has nothing of it", async () => {
       await refused("SELECT number FROM numbers(3000000)");
       expect(await product.sql("SELECT 7 AS a")).toEqual([{ a: 7 }]);
-    });
-
-    test("a ninth statement at once is 429", async () => {
-      const answers = await Promise.all(
-        Array.from({ length: 12 }, () =>
-          ask("SELECT max(sipHash64(number)) AS n FROM numbers(50000000)"),
-        ),
-      );
-      const statuses = answers.map(({ status }) => status).sort();
-      expect(statuses).toEqual([...Array(8).fill(200), ...Array(4).fill(429)]);
     });
   });
 

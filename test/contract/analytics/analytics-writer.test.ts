@@ -21,7 +21,7 @@ import { testSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
 import { openTestClickhouse, type TestClickhouse } from "#test/support/servers/clickhouse.ts";
-import { CLICKHOUSES } from "#test/support/servers/servers.ts";
+import { CLICKHOUSE_KINDS } from "#test/support/servers/servers.ts";
 
 const NOW_MS = Date.parse("2026-11-20T12:00:00+01:00");
 const AWAY = "http://127.0.0.1:1";
@@ -30,7 +30,7 @@ function question(destCap: string) {
   return { destCap, originCap: null, weightKg: null, couriers: ["GLS_ITA"], nowMs: NOW_MS };
 }
 
-describe.each(CLICKHOUSES)("the handler, ClickHouse: %s", (kind) => {
+describe.each(CLICKHOUSE_KINDS)("the handler, ClickHouse: %s", (kind) => {
   let store: TestClickhouse;
   let handle: Handler;
 

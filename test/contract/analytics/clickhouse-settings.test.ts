@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { ClickHouseClient } from "@clickhouse/client";
 import { openBare, openClickhouse, settingsOf } from "#analytics/clickhouse/clickhouse.ts";
 import { openTestClickhouse, type TestClickhouse } from "#test/support/servers/clickhouse.ts";
-import { CLICKHOUSES } from "#test/support/servers/servers.ts";
+import { CLICKHOUSE_KINDS } from "#test/support/servers/servers.ts";
 
-describe.each([...CLICKHOUSES])("ClickHouse: %s", (kind) => {
+describe.each([...CLICKHOUSE_KINDS])("ClickHouse: %s", (kind) => {
   let store: TestClickhouse;
   const opened: ClickHouseClient[] = [];
 

@@ -1,19 +1,9 @@
 /** A move to the archive that stops at any step, or that another process overtakes, and an archive that is away. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import type { ClickHouseClient } from "@clickhouse/client";
-import { archiveRow } from "#analytics/archive/archive-rows.ts";
-import { insertArchived, readRows } from "#analytics/archive/archive-table.ts";
-import {
-  type ArchiverDeps,
-  archiveAll,
-  deleteAbsent,
-  moveToArchive,
-  SKIPPED_KEPT,
-} from "#analytics/archive/archiver.ts";
+import { readRows } from "#analytics/archive/archive-table.ts";
+import { moveToArchive, SKIPPED_KEPT } from "#analytics/archive/archiver.ts";
 import { recheckDamaged } from "#analytics/archive/recheck-damaged.ts";
 import { ARCHIVE_WAITING, type OpenArchive, openArchive } from "#analytics/archive.ts";
-import { applySchema } from "#analytics/clickhouse/apply-schema.ts";
-import { openClickhouse } from "#analytics/clickhouse/clickhouse.ts";
 import { ArchiveUnreadable, readShipmentsAnywhere } from "#core/archive/store/archive.ts";
 import { nextBatches, readSkipped, SKIPPED_FROM } from "#core/archive/store/archive-summary.ts";
 import { RECORD } from "#core/archive/store/archived-texts.ts";
@@ -25,14 +15,8 @@ import {
   readDamaged,
 } from "#core/archive/store/damaged-rows.ts";
 import { markBatch } from "#core/archive/store/held-channels.ts";
-import {
-  type Leaving,
-  numberRows,
-  readLeaving,
-  removeShipments,
-} from "#core/archive/store/remove-shipments.ts";
+import { type Leaving, removeShipments } from "#core/archive/store/remove-shipments.ts";
 import { restoreShipments } from "#core/archive/store/restore-shipments.ts";
-import { beginGeneration } from "#core/events/store/compact-references.ts";
 import { encodeLoggedEvent } from "#core/events/store/event-log.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
 import { MAX_TRIES, readDueRetries, settleRetries } from "#core/platform/log/retries.ts";
@@ -45,23 +29,23 @@ import {
 } from "#core/platform/redis/keys.ts";
 import { LockLost } from "#core/platform/redis/lock.ts";
 import { searchBoth } from "#core/search/store/archive-search.ts";
-import type { ShipmentQuery } from "#core/search/store/shipment-query.ts";
-import { createItems } from "#core/shipments/store/create-items.ts";
 import { readShipments } from "#core/shipments/store/shipments.ts";
 import { readMomentAnywhere } from "#core/webhooks/store/shipment-moment.ts";
 import { trackHandler } from "#processors/track/track.ts";
 import { event } from "#test/support/clients/courier.ts";
 import { applyEvents } from "#test/support/data/facts.ts";
+import { type Asked, queryOf } from "#test/support/data/searched-shipments.ts";
 import { testSetup } from "#test/support/data/setup.ts";
+import { deliver, held, openTestArchive, type TestArchive } from "#test/support/product/archive.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
 import { passTime } from "#test/support/product/webhooks.ts";
 
 /** Nothing listens there. */
 const AWAY = "http://nobody:nothing@127.0.0.1:1/none";
-const DAY = "2026-11-22";
 
 let runtime: TestRuntime;
-let clickhouse: ClickHouseClient;
+let opened: TestArchive;
+let clickhouse: TestArchive["clickhouse"];
 let archive: OpenArchive;
 let away: OpenArchive;
 let companyId = 0;
@@ -70,20 +54,13 @@ let counter = 0;
 
 beforeAll(async () => {
   runtime = await openTestRuntime(testSetup());
-  clickhouse = await openClickhouse(runtime.config, "write");
-  await applySchema(clickhouse, runtime.config);
-  archive = openArchive(runtime.config, runtime.secrets.vault);
+  opened = await openTestArchive(runtime);
+  ({ clickhouse, archive, companyId, channelId } = opened);
   away = openArchive({ ...runtime.config, clickhouseUrl: AWAY }, runtime.secrets.vault);
-  const channel = runtime.live.configuration().channelByCode.get("acme-it");
-  companyId = channel?.companyId ?? 0;
-  channelId = channel?.id ?? 0;
-  await beginGeneration(runtime.redis, runtime.live.now(), runtime.config.eventsPerDay);
-  await numberRows(runtime.redis, companyId, channelId);
 }, 300_000);
 
 afterAll(async () => {
-  await Promise.all([archive.close(), away.close()]);
-  await clickhouse.close();
+  await Promise.all([opened.end(), away.close()]);
   await runtime.end();
 });
 
@@ -92,42 +69,16 @@ let all: number[] = [];
 let ids: number[] = [];
 
 beforeEach(async () => {
-  const channel = runtime.live.configuration().channelByCode.get("acme-it");
-  if (!channel) throw new Error("no channel");
-  const items = Array.from({ length: 5 }, () => {
+  const numbers = Array.from({ length: 5 }, () => {
     counter += 1;
-    return { trackingNumber: `CRASH${counter}`, courier: "GLS_ITA", shipDate: "2026-11-10" };
+    return `CRASH${counter}`;
   });
-  const deps = {
-    redis: runtime.redis,
-    log: runtime.log,
-    configuration: runtime.live.configuration(),
-  };
-  const outcomes = await createItems(deps, channel, items, runtime.live.now());
-  ids = outcomes.flatMap((one) => (one.kind === "created" ? [one.id] : []));
+  ids = await deliver(runtime, numbers);
   all = [...all, ...ids];
-  await applyEvents(
-    runtime,
-    ids.map((shipmentId) => ({ shipmentId, code: "DLV" })),
-  );
 });
 
-function query(members: Partial<ShipmentQuery> = {}): ShipmentQuery {
-  return {
-    companyId,
-    channelIds: [channelId],
-    trackingNumber: null,
-    exact: {},
-    shipFrom: null,
-    shipTo: null,
-    statuses: null,
-    updatedFrom: null,
-    order: { by: "id", descending: true },
-    offset: 0,
-    limit: 500,
-    ...members,
-  };
-}
+const query = (members: Asked = {}) =>
+  queryOf({ companyId, channelIds: [channelId] }, { limit: 500, ...members });
 
 /** Each shipment once, in every order. */
 async function expectWhole(): Promise<void> {
@@ -142,11 +93,6 @@ async function expectWhole(): Promise<void> {
   }
 }
 
-async function insert(leaving: readonly Leaving[], batch: number): Promise<void> {
-  const rows = leaving.map((one) => archiveRow(runtime.secrets.vault, one, batch, DAY));
-  await insertArchived(clickhouse, rows);
-}
-
 function lateEvent(shipmentId: number, at: number) {
   const one = event({ trackingNumber: "any" });
   const logged = { courier: "GLS_ITA", factKey: one.eventId.slice(-11), event: one };
@@ -154,17 +100,10 @@ function lateEvent(shipmentId: number, at: number) {
   return { key: EVENT_LOGS[0] ?? "", id: `1-${at}`, fields: { e: line } };
 }
 
-const leavingOf = (some: readonly number[]) => readLeaving(runtime.redis, some);
-
-async function move(some: readonly number[]): Promise<number> {
-  const { secrets } = runtime;
-  const deps = { ...runtime, vault: secrets.vault, clickhouse: async () => clickhouse };
-  return moveToArchive(deps, companyId, await leavingOf(some), async () => {});
-}
-
-async function rowsOf(some: readonly number[]): Promise<number> {
-  return (await archive.read(some, [channelId])).length;
-}
+const leavingOf = (some: readonly number[]) => opened.leavingOf(some);
+const insert = (leaving: readonly Leaving[], batch: number) => opened.insert(leaving, batch);
+const move = (some: readonly number[]) => opened.move(some);
+const rowsOf = (some: readonly number[]) => opened.rowsOf(some);
 
 describe("a process that dies", () => {
   test("after its number was allocated a batch leaves nothing behind", async () => {
@@ -181,7 +120,7 @@ describe("a process that dies", () => {
     await expectWhole();
     expect(await readShipments(runtime.redis, ids)).toEqual([]);
     expect(await rowsOf(ids)).toBe(10);
-    await deleteAbsent({ redis: runtime.redis, clickhouse: async () => clickhouse }, companyId, 0);
+    await opened.deleteObsolete();
     expect(await rowsOf(ids)).toBe(5);
     await expectWhole();
   });
@@ -233,29 +172,8 @@ test("a batch that names a shipment twice is refused as a whole", async () => {
   expect(await readShipments(runtime.redis, ids)).toHaveLength(5);
 });
 
-const moveAll = async (afterDays = 30, members: Partial<ArchiverDeps> = {}) => {
-  const { redis, live, log, secrets } = runtime;
-  return archiveAll(
-    {
-      redis,
-      live,
-      log,
-      vault: secrets.vault,
-      clickhouse: async () => clickhouse,
-      afterDays,
-      isStopping: () => false,
-      isTimeUp: () => false,
-      prepare: async () => {},
-      pace: async () => {},
-      ...members,
-    },
-    async () => {},
-  );
-};
-
 describe("a process that is paused for longer than any mark was kept", () => {
-  const deleteObsolete = () =>
-    deleteAbsent({ redis: runtime.redis, clickhouse: async () => clickhouse }, companyId, 0);
+  const deleteObsolete = () => opened.deleteObsolete();
 
   test("writes rows that never count, which are deleted, and a late event finds the others", async () => {
     const leaving = await leavingOf(ids);
@@ -286,7 +204,7 @@ describe("a process that is paused for longer than any mark was kept", () => {
     const assertHeld = async () => {
       if (isLost) throw new LockLost();
     };
-    const deps = { ...runtime, vault: runtime.secrets.vault, clickhouse: clickhouseAfterPause };
+    const deps = opened.deps({ clickhouse: clickhouseAfterPause });
     const leaving = await leavingOf(ids);
     await expect(moveToArchive(deps, companyId, leaving, assertHeld)).rejects.toThrow(LockLost);
     expect(await rowsOf(ids)).toBe(0);
@@ -326,7 +244,7 @@ describe("a process that is paused for longer than any mark was kept", () => {
     const pace = async () => {
       isStopping = (await nextNumber()) > before;
     };
-    expect(await moveAll(30, { pace, isStopping: () => isStopping })).toBe(0);
+    expect(await opened.archiveNow({ pace, isStopping: () => isStopping })).toBe(0);
     expect(isStopping).toBe(true);
     expect(await nextBatches(runtime.redis, companyId, 1)).toBe(before + 1);
     await expectWhole();
@@ -374,12 +292,7 @@ describe("a row that cannot be opened", () => {
 
   const damagedIds = async () =>
     (await readDamaged(runtime.redis)).map(({ shipmentId }) => shipmentId);
-  const recheck = () =>
-    recheckDamaged({
-      ...runtime,
-      vault: runtime.secrets.vault,
-      clickhouse: async () => clickhouse,
-    });
+  const recheck = () => recheckDamaged(opened.deps());
 
   test("is kept for operators until it can be opened again, and only if it counts", async () => {
     const [bad = 0, back = 0, mended = 0] = ids;
@@ -401,14 +314,13 @@ describe("a row that cannot be opened", () => {
 
   test("or whose shipment is not whole stays there, and the others of its group come back", async () => {
     const [bad = 0, ...others] = ids;
-    const { redis, secrets } = runtime;
+    const { redis } = runtime;
     const leaving = (await leavingOf(ids)).map((one) => {
       const texts = new Map(one.texts);
       if (one.whole.id === bad) texts.delete(RECORD);
       return { ...one, texts };
     });
-    const deps = { ...runtime, vault: secrets.vault, clickhouse: async () => clickhouse };
-    expect(await moveToArchive(deps, companyId, leaving, async () => {})).toBe(5);
+    expect(await moveToArchive(opened.deps(), companyId, leaving, held)).toBe(5);
     const { back, unreadable } = await bringBack(redis, archive, ids, [channelId]);
     expect([back, unreadable]).toEqual([new Set(others), new Set([bad])]);
     expect(await damagedIds()).toContain(bad);
@@ -439,11 +351,11 @@ describe("a shipment that cannot be archived stays, and the others move", () => 
     const bytes = await binary(runtime.redis).hGet(shipment(bad), "st");
     await runtime.redis.hSet(shipment(bad), "st", "spoilt");
     await passTime(runtime, 31 * 86_400);
-    expect(await moveAll()).toBeGreaterThanOrEqual(4);
+    expect(await opened.archiveNow()).toBeGreaterThanOrEqual(4);
     await expectWhole();
     expect(await readShipments(runtime.redis, others)).toEqual([]);
     await runtime.redis.hSet(shipment(bad), "st", bytes ?? "");
-    expect(await moveAll()).toBe(1);
+    expect(await opened.archiveNow()).toBe(1);
     await expectWhole();
   });
 
@@ -466,27 +378,15 @@ test("shipments that come back while the others are listed do not make these mov
   await move(early);
   await passTime(runtime, 31 * 86_400);
   let paces = 0;
-  const { redis, live, secrets } = runtime;
-  await archiveAll(
-    {
-      redis,
-      live,
-      log: runtime.log,
-      vault: secrets.vault,
-      clickhouse: async () => clickhouse,
-      afterDays: 30,
-      isStopping: () => false,
-      isTimeUp: () => false,
-      prepare: async () => {},
-      async pace() {
-        paces += 1;
-        if (paces === 1) await restoreShipments(redis, await archive.read(early, [channelId]));
-      },
+  await opened.archiveNow({
+    async pace() {
+      paces += 1;
+      if (paces > 1) return;
+      await restoreShipments(runtime.redis, await archive.read(early, [channelId]));
     },
-    async () => {},
-  );
+  });
   await expectWhole();
-  const found = await readShipmentsAnywhere(redis, archive, ids, [channelId]);
+  const found = await readShipmentsAnywhere(runtime.redis, archive, ids, [channelId]);
   expect(found.map(({ record }) => record.id)).toEqual(ids);
 });
 
@@ -596,7 +496,7 @@ test("rows that count no more are told by Redis only until they are deleted", as
   await restoreShipments(runtime.redis, await archive.read(ids, [channelId]));
   const { absentRows } = companyKeys(companyPartition(companyId));
   expect(await runtime.redis.zCard(absentRows(companyId))).toBeGreaterThanOrEqual(5);
-  await deleteAbsent({ redis: runtime.redis, clickhouse: async () => clickhouse }, companyId, 0);
+  await opened.deleteObsolete();
   expect(await runtime.redis.zCard(absentRows(companyId))).toBe(0);
   expect(await rowsOf(ids)).toBe(0);
   await expectWhole();

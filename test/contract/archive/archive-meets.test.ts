@@ -1,13 +1,8 @@
 /** Other features where they meet the archive: test mode, old shipments, numbers in use again, creations at the same moment. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import type { ClickHouseClient } from "@clickhouse/client";
-import { type ArchiverDeps, archiveAll, SILENT_DAYS } from "#analytics/archive/archiver.ts";
-import { type OpenArchive, openArchive } from "#analytics/archive.ts";
-import { applySchema } from "#analytics/clickhouse/apply-schema.ts";
-import { openClickhouse } from "#analytics/clickhouse/clickhouse.ts";
+import { type ArchiverDeps, SILENT_DAYS } from "#analytics/archive/archiver.ts";
 import { readShipmentsAnywhere } from "#core/archive/store/archive.ts";
 import { NUMBER_TAKEN_MS } from "#core/archive/store/remove-shipments.ts";
-import { beginGeneration } from "#core/events/store/compact-references.ts";
 import { resolveReferences } from "#core/events/store/references.ts";
 import { planRepetitions } from "#core/merchants/store/erasures.ts";
 import { findTestParcels } from "#core/merchants/store/test-parcels.ts";
@@ -34,33 +29,31 @@ import { startErasures } from "#processors/jobs/erasures.ts";
 import { startRemaps } from "#processors/track/remap.ts";
 import { daysAgo } from "#test/support/data/days.ts";
 import { applyEvents } from "#test/support/data/facts.ts";
-import { testSetup } from "#test/support/data/setup.ts";
+import { queryOf } from "#test/support/data/searched-shipments.ts";
+import { channelOf, testSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
+import { held, openTestArchive, type TestArchive } from "#test/support/product/archive.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
 import { passTime } from "#test/support/product/webhooks.ts";
 
 const DAY_SECONDS = 86_400;
 const TEST_COURIER = "WAYBILL_TEST";
-const held = async () => {};
 
 let runtime: TestRuntime;
-let clickhouse: ClickHouseClient;
-let archive: OpenArchive;
+let opened: TestArchive;
+let archive: TestArchive["archive"];
 
 beforeAll(async () => {
   const setup = testSetup();
   const [channel] = setup.companies?.[0]?.channels ?? [];
   channel?.apiKeys?.push({ code: "rehearsal", mode: "test", key: "key_test_of_acme" });
   runtime = await openTestRuntime(setup);
-  clickhouse = await openClickhouse(runtime.config, "write");
-  await applySchema(clickhouse, runtime.config);
-  archive = openArchive(runtime.config, runtime.secrets.vault);
-  await beginGeneration(runtime.redis, runtime.live.now(), runtime.config.eventsPerDay);
+  opened = await openTestArchive(runtime);
+  ({ archive } = opened);
 }, 300_000);
 
 afterAll(async () => {
-  await archive.close();
-  await clickhouse.close();
+  await opened.end();
   await runtime.end();
 });
 
@@ -71,31 +64,11 @@ beforeEach(() => {
   number = `MEET${counter}`;
 });
 
-const deps = (members: Partial<ArchiverDeps> = {}): ArchiverDeps => ({
-  redis: runtime.redis,
-  live: runtime.live,
-  log: runtime.log,
-  vault: runtime.secrets.vault,
-  clickhouse: async () => clickhouse,
-  afterDays: 30,
-  prepare: held,
-  pace: held,
-  isStopping: () => false,
-  isTimeUp: () => false,
-  ...members,
-});
-
-const archiveNow = () => archiveAll(deps(), held);
-
-function channelOf(code: string) {
-  const { channels } = runtime.live.configuration();
-  const channel = [...channels.values()].find((one) => one.code === code);
-  if (!channel) throw new Error(`no channel ${code}`);
-  return channel;
-}
+const _deps = (members: Partial<ArchiverDeps> = {}) => opened.deps(members);
+const archiveNow = () => opened.archiveNow();
 
 function shadow() {
-  const live = channelOf("acme-it");
+  const live = channelOf(runtime);
   const channel = [...runtime.live.configuration().channels.values()].find(
     ({ testOf }) => testOf === live.id,
   );
@@ -114,7 +87,7 @@ async function begin(trackingNumber: string, wanted: Wanted = {}) {
   const {
     courier = "GLS_ITA",
     shipDate = daysAgo(10, runtime.live.now()),
-    channel = channelOf("acme-it"),
+    channel = channelOf(runtime),
   } = wanted;
   const { log, live } = runtime;
   const configuration = live.configuration();
@@ -148,26 +121,18 @@ async function archived(trackingNumber: string, wanted: Wanted = {}): Promise<nu
 }
 
 async function found(trackingNumber: string): Promise<number[]> {
-  const { companyId, id } = channelOf("acme-it");
-  const page = await searchBoth(runtime.redis, archive, {
-    companyId,
-    channelIds: [id],
-    trackingNumber,
-    exact: {},
-    shipFrom: null,
-    shipTo: null,
-    statuses: null,
-    updatedFrom: null,
-    order: { by: "id", descending: false },
-    offset: 0,
-    limit: 10,
-  });
+  const { companyId, id } = channelOf(runtime);
+  const query = queryOf(
+    { companyId, channelIds: [id] },
+    { trackingNumber, order: { by: "id", descending: false } },
+  );
+  const page = await searchBoth(runtime.redis, archive, query);
   expect(page.total).toBe(page.hits.length);
   return page.hits.map((hit) => hit.id);
 }
 
 const numbersKey = (trackingNumber: string) => {
-  const { companyId, id } = channelOf("acme-it");
+  const { companyId, id } = channelOf(runtime);
   return companyKeys(companyPartition(companyId)).numbers(id, trackingNumber);
 };
 
@@ -285,7 +250,7 @@ describe("a tracking number whose shipment was archived a moment ago", () => {
   test("stays taken for good by a shipment that a courier announces it for then", async () => {
     const young = await create(`${number}-OWN`, { courier: "BRT_ITA" });
     const old = await archived(number);
-    const { id: channelId } = channelOf("acme-it");
+    const { id: channelId } = channelOf(runtime);
     await applyEvents(runtime, [{ shipmentId: young, code: "700", newTrackingNumber: number }]);
     const taken = { shipmentId: young, channelId, courier: "BRT_ITA", trackingNumber: number };
     await takeNumbers(runtime.redis, [taken]);
@@ -372,7 +337,7 @@ describe("an archived shipment with an event that no code maps", () => {
   }
 
   const statusOf = async (id: number) => {
-    const channelIds = [channelOf("acme-it").id];
+    const channelIds = [channelOf(runtime).id];
     const [one] = await readShipmentsAnywhere(runtime.redis, archive, [id], channelIds);
     return one?.state.pair.status;
   };
@@ -433,7 +398,7 @@ describe("an archived shipment with an event that no code maps", () => {
     await planRepetitions(redis, behind, live.now());
     await passTime(runtime, 2 * DAY_SECONDS);
     const erasures = startErasures({ ...runtime, archive });
-    const { erasures: due } = companyKeys(companyPartition(channelOf("acme-it").companyId));
+    const { erasures: due } = companyKeys(companyPartition(channelOf(runtime).companyId));
     await eventually(async () => (await redis.zCard(due)) === 0, "all repetitions are done");
     await erasures.stop();
   }, 300_000);

@@ -1,9 +1,7 @@
 /** Archived shipments whose time is over are removed for good, whatever stops in between. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import type { ClickHouseClient } from "@clickhouse/client";
 import { archiveRow } from "#analytics/archive/archive-rows.ts";
 import { insertArchived } from "#analytics/archive/archive-table.ts";
-import { deleteAbsent, moveToArchive } from "#analytics/archive/archiver.ts";
 import {
   deleteRetired,
   READ_AT_ONCE,
@@ -11,13 +9,10 @@ import {
   type RetentionDeps,
   retireShipments,
 } from "#analytics/archive/retention.ts";
-import { type OpenArchive, openArchive } from "#analytics/archive.ts";
-import { applySchema } from "#analytics/clickhouse/apply-schema.ts";
-import { openClickhouse } from "#analytics/clickhouse/clickhouse.ts";
 import { readShipmentsAnywhere } from "#core/archive/store/archive.ts";
 import { nextBatches, readArchiveSummary } from "#core/archive/store/archive-summary.ts";
 import { bringBack } from "#core/archive/store/bring-back.ts";
-import { numberRows, readLeaving } from "#core/archive/store/remove-shipments.ts";
+import { readLeaving } from "#core/archive/store/remove-shipments.ts";
 import { restoreShipments } from "#core/archive/store/restore-shipments.ts";
 import {
   noteRetiring,
@@ -27,7 +22,6 @@ import {
   readRetirement,
   retireBatches,
 } from "#core/archive/store/retirement.ts";
-import { beginGeneration } from "#core/events/store/compact-references.ts";
 import { startConsumer } from "#core/platform/log/consumer.ts";
 import { readLags } from "#core/platform/log/streams.ts";
 import { isFileRewriteMarked } from "#core/platform/redis/embedded/file-rewrite.ts";
@@ -36,25 +30,32 @@ import { LockLost } from "#core/platform/redis/lock.ts";
 import type { Running } from "#core/runtime/runtime.ts";
 import { searchBoth } from "#core/search/store/archive-search.ts";
 import { applySetup } from "#core/setup/store/apply-setup.ts";
-import { createItems } from "#core/shipments/store/create-items.ts";
 import { readHistory, readShipments } from "#core/shipments/store/shipments.ts";
 import { readUnmappedCodes } from "#core/statuses/store/unmapped.ts";
 import { startIngest } from "#ingest/main.ts";
 import { referencesHandler } from "#processors/track/references.ts";
 import { event, push } from "#test/support/clients/courier.ts";
 import { applyEvents } from "#test/support/data/facts.ts";
+import { queryOf } from "#test/support/data/searched-shipments.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
+import {
+  createAll,
+  deliver,
+  held,
+  openTestArchive,
+  type TestArchive,
+} from "#test/support/product/archive.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
 import { passTime } from "#test/support/product/webhooks.ts";
 
 const MONTHS = 2;
 const MONTH_SECONDS = 31 * 86_400;
-const held = async () => {};
 
 let runtime: TestRuntime;
-let clickhouse: ClickHouseClient;
-let archive: OpenArchive;
+let opened: TestArchive;
+let clickhouse: TestArchive["clickhouse"];
+let archive: TestArchive["archive"];
 let ingest: Running;
 let companyId = 0;
 let channelId = 0;
@@ -62,67 +63,35 @@ let counter = 0;
 let ids: number[] = [];
 let numbers: string[] = [];
 
-const channelOf = (code: string) => {
-  const channel = runtime.live.configuration().channelByCode.get(code);
-  if (!channel) throw new Error(`no channel ${code}`);
-  return channel;
-};
-
 beforeAll(async () => {
   runtime = await openTestRuntime(testSetup());
-  clickhouse = await openClickhouse(runtime.config, "write");
-  await applySchema(clickhouse, runtime.config);
-  archive = openArchive(runtime.config, runtime.secrets.vault);
+  opened = await openTestArchive(runtime);
+  ({ clickhouse, archive, companyId, channelId } = opened);
   ingest = await startIngest(runtime);
-  ({ id: channelId, companyId } = channelOf("acme-it"));
-  await beginGeneration(runtime.redis, runtime.live.now(), runtime.config.eventsPerDay);
-  await numberRows(runtime.redis, companyId, channelId);
 }, 300_000);
 
 afterAll(async () => {
   await ingest.stop();
-  await archive.close();
-  await clickhouse.close();
+  await opened.end();
   await runtime.end();
 });
 
 const deps = (members: Partial<RetentionDeps> = {}): RetentionDeps => ({
-  redis: runtime.redis,
-  live: runtime.live,
+  ...opened.deps(),
   log: runtime.log,
-  vault: runtime.secrets.vault,
-  clickhouse: async () => clickhouse,
   months: MONTHS,
   waitMs: 0,
   appliedUntilMs: Date.now() + 1_000,
-  pace: held,
-  isStopping: () => false,
-  isTimeUp: () => false,
   ...members,
 });
 
 const step = (members: Partial<RetentionDeps> = {}) =>
   retireShipments(deps(members), companyId, held);
 
-async function create(items: readonly string[], code = "acme-it"): Promise<number[]> {
-  const { redis, log, live } = runtime;
-  const outcomes = await createItems(
-    { redis, log, configuration: live.configuration() },
-    channelOf(code),
-    items.map((trackingNumber) => ({
-      trackingNumber,
-      courier: "GLS_ITA",
-      shipDate: "2026-11-10",
-      orderReference: `O-${trackingNumber}`,
-    })),
-    live.now(),
-  );
-  return outcomes.flatMap((one) => (one.kind === "created" ? [one.id] : []));
-}
+const create = (items: readonly string[], code = "acme-it") => createAll(runtime, items, code);
 
 async function move(some: readonly number[]): Promise<void> {
-  const leaving = await readLeaving(runtime.redis, some);
-  expect(await moveToArchive(deps(), companyId, leaving, held)).toBe(some.length);
+  expect(await opened.move(some)).toBe(some.length);
 }
 
 /** Five delivered shipments in the archive, and time enough. Whatever was there before is gone. */
@@ -131,11 +100,7 @@ beforeEach(async () => {
     counter += 1;
     return `RET${counter}`;
   });
-  ids = await create(numbers);
-  await applyEvents(
-    runtime,
-    ids.map((shipmentId) => ({ shipmentId, code: "DLV" })),
-  );
+  ids = await deliver(runtime, numbers);
   await move(ids);
 });
 
@@ -146,19 +111,13 @@ async function outcomeOf(members: Parameters<typeof event>[0]): Promise<string[]
 
 /** Those of the test that are in an answer, each once. */
 async function found(): Promise<number[]> {
-  const page = await searchBoth(runtime.redis, archive, {
-    companyId,
-    channelIds: [channelId],
-    trackingNumber: null,
-    exact: {},
-    shipFrom: null,
-    shipTo: null,
+  const asked = {
     statuses: ["DELIVERED"],
-    updatedFrom: null,
     order: { by: "id", descending: false },
-    offset: 0,
     limit: 500,
-  });
+  } as const;
+  const query = queryOf({ companyId, channelIds: [channelId] }, asked);
+  const page = await searchBoth(runtime.redis, archive, query);
   const own = page.hits.map(({ id }) => id);
   expect(page.total).toBe(own.length);
   const read = await readShipmentsAnywhere(runtime.redis, archive, ids, [channelId]);
@@ -166,7 +125,7 @@ async function found(): Promise<number[]> {
   return own;
 }
 
-const rowsOf = async (some: readonly number[]) => (await archive.read(some, [channelId])).length;
+const rowsOf = (some: readonly number[]) => opened.rowsOf(some);
 
 async function finish(): Promise<void> {
   for (let round = 0; round < 3; round += 1) await step();
@@ -291,8 +250,7 @@ describe("while shipments are being removed", () => {
     await step();
     await restoreShipments(runtime.redis, await archive.read([back], [channelId]));
     // Rows that no longer count tell which shipments have come back: they stay until the end.
-    const { redis } = runtime;
-    await deleteAbsent({ redis, clickhouse: async () => clickhouse }, companyId, 0);
+    await opened.deleteObsolete();
     expect(await step()).toBe(4);
     expect(await found()).toEqual([back]);
     expect(await outcomeOf({ trackingNumber: number })).toEqual(["ACCEPTED"]);

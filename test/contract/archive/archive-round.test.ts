@@ -1,34 +1,26 @@
 /** The archiver as it runs: what it does by itself, and what operators ask of it. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { ClickHouseClient } from "@clickhouse/client";
 import { readRows } from "#analytics/archive/archive-table.ts";
-import { type ArchiverDeps, archiveAll, moveToArchive } from "#analytics/archive/archiver.ts";
 import { BATCHES_BROUGHT_BACK, bringChannelBack } from "#analytics/archive/bring-channel-back.ts";
 import { startArchiving } from "#analytics/archive/start-archiving.ts";
-import { type OpenArchive, openArchive } from "#analytics/archive.ts";
-import { applySchema } from "#analytics/clickhouse/apply-schema.ts";
-import { openClickhouse } from "#analytics/clickhouse/clickhouse.ts";
 import { hasArchived } from "#core/archive/store/archive.ts";
 import { noteRound, readArchiveStatus } from "#core/archive/store/archive-status.ts";
 import { noteDamaged, readDamaged } from "#core/archive/store/damaged-rows.ts";
 import { holdChannel, letChannelGo, readHeldChannels } from "#core/archive/store/held-channels.ts";
-import { readLeaving } from "#core/archive/store/remove-shipments.ts";
-import { beginGeneration } from "#core/events/store/compact-references.ts";
 import { archiveDamaged } from "#core/platform/process/metrics.ts";
 import { companyKeys, companyPartition } from "#core/platform/redis/keys.ts";
 import type { Running } from "#core/runtime/runtime.ts";
 import { searchBoth } from "#core/search/store/archive-search.ts";
-import { createItems } from "#core/shipments/store/create-items.ts";
 import { readShipments } from "#core/shipments/store/shipments.ts";
 import { startPanel } from "#panel/main.ts";
-import { applyEvents } from "#test/support/data/facts.ts";
-import { testSetup } from "#test/support/data/setup.ts";
+import { queryOf } from "#test/support/data/searched-shipments.ts";
+import { channelOf, testSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
+import { deliver, held, openTestArchive, type TestArchive } from "#test/support/product/archive.ts";
 import { outcomeOf, startCommand } from "#test/support/product/command.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
 import { passTime } from "#test/support/product/webhooks.ts";
 
-const held = async () => {};
 let runtime: TestRuntime;
 let counter = 0;
 
@@ -38,33 +30,19 @@ beforeAll(async () => {
 
 afterAll(() => runtime.end());
 
-function channelOf(code: string) {
-  const channel = runtime.live.configuration().channelByCode.get(code);
-  if (!channel) throw new Error(`no channel ${code}`);
-  return channel;
-}
-
 /** Shipments that are delivered by now. */
-async function deliver(count: number): Promise<number[]> {
-  const { redis, log, live } = runtime;
-  const items = Array.from({ length: count }, () => {
+function deliverSome(count: number): Promise<number[]> {
+  const numbers = Array.from({ length: count }, () => {
     counter += 1;
-    return { trackingNumber: `ROUND${counter}`, courier: "GLS_ITA", shipDate: "2026-11-10" };
+    return `ROUND${counter}`;
   });
-  const deps = { redis, log, configuration: live.configuration() };
-  const outcomes = await createItems(deps, channelOf("acme-it"), items, live.now());
-  const ids = outcomes.flatMap((one) => (one.kind === "created" ? [one.id] : []));
-  await applyEvents(
-    runtime,
-    ids.map((shipmentId) => ({ shipmentId, code: "DLV" })),
-  );
-  return ids;
+  return deliver(runtime, numbers);
 }
 
 test("with the default of 30 days nothing needs ClickHouse until the first shipment is over", async () => {
   const { redis } = runtime;
   expect(runtime.config.archiveAfterDays).toBe(30);
-  await deliver(1);
+  await deliverSome(1);
   let asked = 0;
   const clickhouse = async () => {
     asked += 1;
@@ -84,7 +62,7 @@ test.each([0, 30])(
   "with ARCHIVE_AFTER_DAYS=%i a channel that has nothing in the archive is back at once",
   async (archiveAfterDays) => {
     const { redis, live } = runtime;
-    const { id } = channelOf("acme-it");
+    const { id } = channelOf(runtime);
     await holdChannel(redis, id, live.now());
     const config = { ...runtime.config, archiveAfterDays };
     const clickhouse = () => Promise.reject(new Error("ClickHouse is away"));
@@ -101,40 +79,25 @@ describe("once shipments are archived", () => {
   const SHIPMENTS = 250;
   /** With the one that was there before. */
   const BATCHES_OF_SHIPMENTS = 3;
-  let clickhouse: ClickHouseClient;
-  let archive: OpenArchive;
+  let opened: TestArchive;
+  let clickhouse: TestArchive["clickhouse"];
+  let archive: TestArchive["archive"];
   let panel: Running;
   let ids: number[];
 
   beforeAll(async () => {
-    clickhouse = await openClickhouse(runtime.config, "write");
-    await applySchema(clickhouse, runtime.config);
-    archive = openArchive(runtime.config, runtime.secrets.vault);
+    opened = await openTestArchive(runtime);
+    ({ clickhouse, archive } = opened);
     panel = await startPanel(runtime);
-    await beginGeneration(runtime.redis, runtime.live.now(), runtime.config.eventsPerDay);
-    ids = [...(await deliver(SHIPMENTS))];
+    ids = await deliverSome(SHIPMENTS);
     await passTime(runtime, 31 * 86_400);
-    expect(await archiveAll(deps(), held)).toBe(SHIPMENTS + 1);
+    expect(await opened.archiveNow()).toBe(SHIPMENTS + 1);
     await noteRound(runtime.redis, runtime.live.configuration(), runtime.live.now(), 30);
   }, 300_000);
 
   afterAll(async () => {
     await panel.stop();
-    await archive.close();
-    await clickhouse.close();
-  });
-
-  const deps = (): ArchiverDeps & Pick<TestRuntime, "log"> => ({
-    redis: runtime.redis,
-    live: runtime.live,
-    log: runtime.log,
-    vault: runtime.secrets.vault,
-    clickhouse: async () => clickhouse,
-    afterDays: 30,
-    prepare: held,
-    pace: held,
-    isStopping: () => false,
-    isTimeUp: () => false,
+    await opened.end();
   });
 
   async function command(...args: string[]) {
@@ -143,20 +106,9 @@ describe("once shipments are archived", () => {
   }
 
   async function total(): Promise<number> {
-    const { companyId, id } = channelOf("acme-it");
-    const page = await searchBoth(runtime.redis, archive, {
-      companyId,
-      channelIds: [id],
-      trackingNumber: null,
-      exact: {},
-      shipFrom: null,
-      shipTo: null,
-      statuses: null,
-      updatedFrom: null,
-      order: { by: "id", descending: false },
-      offset: 0,
-      limit: 500,
-    });
+    const { companyId, id } = channelOf(runtime);
+    const query = queryOf({ companyId, channelIds: [id] }, { limit: 500 });
+    const page = await searchBoth(runtime.redis, archive, query);
     expect(new Set(page.hits.map((hit) => hit.id)).size).toBe(page.total);
     return page.total;
   }
@@ -182,15 +134,15 @@ describe("once shipments are archived", () => {
   test("a round of the archiver looks at damaged rows again; `--status` and a metric tell of those that are left", async () => {
     const { redis, live } = runtime;
     const [bad = 0, good = 0] = ids;
-    const { companyId } = channelOf("acme-it");
-    const [row] = await readRows(clickhouse, [bad], [channelOf("acme-it").id]);
+    const { companyId } = channelOf(runtime);
+    const [row] = await readRows(clickhouse, [bad], [channelOf(runtime).id]);
     const seal = (bytes: string) =>
       clickhouse.command({
         query: `ALTER TABLE archived_shipments UPDATE sealed = base64Decode('${bytes}') WHERE id = ${bad}`,
         clickhouse_settings: { mutations_sync: "1" },
       });
     await seal(btoa("spoilt"));
-    const [one] = await archive.read([good], [channelOf("acme-it").id]);
+    const [one] = await archive.read([good], [channelOf(runtime).id]);
     const batch = row?.batch ?? 0;
     await noteDamaged(redis, [
       { companyId, shipmentId: bad, batch },
@@ -214,7 +166,7 @@ describe("once shipments are archived", () => {
   }, 300_000);
 
   test("whoever dies while a channel comes back loses and doubles nothing, and the next goes on", async () => {
-    const { companyId, id: channelId } = channelOf("acme-it");
+    const { companyId, id: channelId } = channelOf(runtime);
     await holdChannel(runtime.redis, channelId, runtime.live.now());
     for (let dies = 1; (await hot()) < SHIPMENTS; dies += 1) {
       let steps = 0;
@@ -224,16 +176,16 @@ describe("once shipments are archived", () => {
       };
       const [own] = await readHeldChannels(runtime.redis);
       if (!own) throw new Error("the channel is not held");
-      const failing = { ...deps(), pace: next };
+      const failing = opened.deps({ pace: next });
       await bringChannelBack(failing, companyId, own, next).catch(() => {});
       expect(await total()).toBe(SHIPMENTS + 1);
       expect(dies).toBeLessThan(20);
     }
     const { absentRows } = companyKeys(companyPartition(companyId));
     expect(await runtime.redis.zCard(absentRows(companyId))).toBe(0);
-    expect(await archiveAll(deps(), held)).toBe(0);
+    expect(await opened.archiveNow()).toBe(0);
     await letChannelGo(runtime.redis, channelId);
-    expect(await archiveAll(deps(), held)).toBe(SHIPMENTS + 1);
+    expect(await opened.archiveNow()).toBe(SHIPMENTS + 1);
     expect(await total()).toBe(SHIPMENTS + 1);
   }, 300_000);
 
@@ -246,10 +198,10 @@ describe("once shipments are archived", () => {
     expect([status, await hot(), await total()]).toEqual([0, SHIPMENTS, SHIPMENTS + 1]);
     expect(output).toContain("251 shipments will take about 1 MB of Redis.");
     expect(output).toContain("acme/acme-it, 251 shipments back, all");
-    expect(await archiveAll(deps(), held)).toBe(0);
+    expect(await opened.archiveNow()).toBe(0);
     expect((await command("--status")).output).toContain("Held in Redis: acme/acme-it");
     expect((await command("--let-go", "acme-it")).output).toContain("may be archived again");
-    expect(await archiveAll(deps(), held)).toBe(SHIPMENTS + 1);
+    expect(await opened.archiveNow()).toBe(SHIPMENTS + 1);
     const unknown = await command("--bring-back", "nobody");
     expect([unknown.status, unknown.errors]).toEqual([
       1,
@@ -259,10 +211,10 @@ describe("once shipments are archived", () => {
 
   test(`${BATCHES_BROUGHT_BACK} batches come back together, and those that there was no time for with the next round`, async () => {
     const { redis, live } = runtime;
-    const { companyId, id: channelId } = channelOf("acme-it");
-    const others = await deliver(BATCHES_BROUGHT_BACK + 1 - BATCHES_OF_SHIPMENTS);
+    const { companyId, id: channelId } = channelOf(runtime);
+    const others = await deliverSome(BATCHES_BROUGHT_BACK + 1 - BATCHES_OF_SHIPMENTS);
     for (const id of others) {
-      expect(await moveToArchive(deps(), companyId, await readLeaving(redis, [id]), held)).toBe(1);
+      expect(await opened.move([id])).toBe(1);
     }
     await holdChannel(redis, channelId, live.now());
     const all = [...ids, ...others];
@@ -271,7 +223,7 @@ describe("once shipments are archived", () => {
     for (let round = 1; round <= 3; round += 1) {
       const [own] = await readHeldChannels(redis);
       if (!own) throw new Error("the channel is not held");
-      const terms = { ...deps(), pace, isTimeUp: () => back.length === round };
+      const terms = opened.deps({ pace, isTimeUp: () => back.length === round });
       await bringChannelBack(terms, companyId, own, held);
       expect(back).toHaveLength(round);
     }

@@ -1,9 +1,6 @@
 /** Shipments that are over leave Redis, and nobody who asks about them notices. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { ClickHouseClient } from "@clickhouse/client";
-import { type ArchiverDeps, archiveAll, deleteAbsent } from "#analytics/archive/archiver.ts";
-import { openArchive } from "#analytics/archive.ts";
-import { openClickhouse } from "#analytics/clickhouse/clickhouse.ts";
+import type { ArchiverDeps } from "#analytics/archive/archiver.ts";
 import { startAnalytics } from "#analytics/main.ts";
 import { startApi } from "#api/main.ts";
 import { noteRound } from "#core/archive/store/archive-status.ts";
@@ -21,6 +18,7 @@ import { event, push } from "#test/support/clients/courier.ts";
 import { type Answer, request } from "#test/support/clients/merchant.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
+import { openTestArchive, type TestArchive } from "#test/support/product/archive.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
 import { type MailServer, startMailServer } from "#test/support/servers/mail-server.ts";
 
@@ -30,7 +28,7 @@ const TEMPLATE = { event: "review", language: "it" as const, subject: "Com’era
 
 let runtime: TestRuntime;
 let mail: MailServer;
-let clickhouse: ClickHouseClient;
+let opened: TestArchive;
 const roles: Running[] = [];
 let token: string;
 let foreign: string;
@@ -52,15 +50,14 @@ beforeAll(async () => {
   runtime = await openTestRuntime(setup, { ARCHIVE_AFTER_DAYS: "0", SMTP_URL: mail.url });
   const starts: StartRole[] = [startAnalytics, startProcessors, startPanel, startApi, startIngest];
   for (const start of starts) roles.push(await start(runtime, roles));
-  clickhouse = await openClickhouse(runtime.config, "write");
-  await beginGeneration(runtime.redis, runtime.live.now(), runtime.config.eventsPerDay);
+  opened = await openTestArchive(runtime);
   token = await tokenOf("key_acme_outlet");
   companyWide = await tokenOf("key_acme_main");
   foreign = await tokenOf("key_beta_main");
 }, 300_000);
 
 afterAll(async () => {
-  await clickhouse.close();
+  await opened.end();
   for (const { stop } of roles.reverse()) await stop();
   await runtime.end();
   await mail.stop();
@@ -144,20 +141,7 @@ async function advanceDays(days: number): Promise<void> {
   )) as [string, string, string];
 }
 
-const DEPS: () => ArchiverDeps = () => ({
-  redis: runtime.redis,
-  log: runtime.log,
-  live: runtime.live,
-  vault: runtime.secrets.vault,
-  clickhouse: async () => clickhouse,
-  afterDays: 30,
-  isStopping: () => false,
-  isTimeUp: () => false,
-  prepare: async () => {},
-  pace: async () => {},
-});
-
-const archiveNow = () => archiveAll(DEPS(), async () => {});
+const archiveNow = (members: Partial<ArchiverDeps> = {}) => opened.archiveNow(members);
 
 /** Keys of Redis that name a shipment. */
 async function keysOf(id: number): Promise<string[]> {
@@ -294,7 +278,7 @@ test("a delivery of an archived shipment is shown, and signed for a receiver und
   ];
   const before = await shown();
   await advanceDays(3);
-  expect(await archiveAll({ ...DEPS(), afterDays: 2 }, async () => {})).toBe(1);
+  expect(await archiveNow({ afterDays: 2 })).toBe(1);
   expect(await keysOf(one.id)).toEqual([]);
   expect(await shown()).toEqual(before);
   const { id } = JSON.parse(before[1]);
@@ -477,11 +461,9 @@ test("the recipient of an archived shipment is erased, there too", async () => {
   expect(JSON.stringify(await shown())).not.toContain("Ada");
   await archiveNow();
   expect(JSON.stringify(await shown())).not.toContain("Ada");
-  const companyId = runtime.live.configuration().channelByCode.get("acme-it")?.companyId ?? 0;
-  await deleteAbsent({ ...DEPS(), redis: runtime.redis }, companyId, 0);
-  const archive = openArchive(runtime.config, runtime.secrets.vault);
-  const rows = await archive.read([one.id], [...runtime.live.configuration().channels.keys()]);
-  await archive.close();
+  await opened.deleteObsolete();
+  const channelIds = [...runtime.live.configuration().channels.keys()];
+  const rows = await opened.archive.read([one.id], channelIds);
   expect(JSON.stringify(rows.map(({ whole }) => factsOfWhole(whole)))).not.toContain("Ada");
 }, 300_000);
 
@@ -491,7 +473,7 @@ test("a shipment whose archived row is damaged is answered 503 to its merchant a
   await advanceDays(31);
   expect(await archiveNow()).toBe(1);
   const noPage = await fetch(`${urlOf("panel")}/t/unknown`);
-  await clickhouse.command({
+  await opened.clickhouse.command({
     query: `ALTER TABLE archived_shipments UPDATE sealed = 'spoilt' WHERE id = ${one.id}`,
     clickhouse_settings: { mutations_sync: "1" },
   });
@@ -545,7 +527,7 @@ test("the panel tells what the archive takes on disk", async () => {
   await advanceDays(31);
   await archiveNow();
   const onDisk = async () => {
-    const answer = await clickhouse.query({
+    const answer = await opened.clickhouse.query({
       query: `SELECT toFloat64(sum(bytes_on_disk)) AS bytes FROM system.parts
               WHERE database = currentDatabase() AND startsWith(table, 'archived_') AND active`,
       format: "JSONEachRow",

@@ -1,4 +1,6 @@
 /** Setup files of the tests: two companies, three channels, two couriers. */
+import type { Channel } from "#core/configuration/store/configuration.ts";
+import type { Runtime } from "#core/runtime/runtime.ts";
 import type { SetupFile } from "#core/setup/rules/setup.ts";
 
 export const WEBHOOK_SECRET = `whsec_${"0123456789abcdef".repeat(4)}`;
@@ -81,4 +83,11 @@ export function testSetup(): SetupFile {
       },
     ],
   };
+}
+
+/** A channel of the installation as it is configured. */
+export function channelOf({ live }: Pick<Runtime, "live">, code = "acme-it"): Channel {
+  const channel = live.configuration().channelByCode.get(code);
+  if (!channel) throw new Error(`no channel ${code}`);
+  return channel;
 }
