@@ -5,7 +5,7 @@
 
 import type { Configuration } from "#core/configuration/store/configuration.ts";
 import { underSetupLock } from "#core/configuration/store/setup-lock.ts";
-import type { Ticking } from "#core/platform/process/tick.ts";
+import type { WakeableTicking } from "#core/platform/process/tick.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import { type Lock, LockLost } from "#core/platform/redis/lock.ts";
 import { startTickingThroughOutages } from "#core/platform/redis/outage.ts";
@@ -23,7 +23,8 @@ import { createRefold } from "./refold-ahead.ts";
 import { progressAfter, type RemapDeps, remapPage } from "./remap-page.ts";
 
 const LOOK_EVERY_MS = 2_000;
-export function startRemaps(deps: RemapDeps): Ticking {
+
+export function startRemaps(deps: RemapDeps): WakeableTicking {
   const refold = createRefold(deps);
   return startTickingThroughOutages(deps.log, "remaps", LOOK_EVERY_MS, async (isStopping) => {
     let isDone = false;

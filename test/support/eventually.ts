@@ -27,6 +27,7 @@ export async function eventually<T>(
   condition: () => T | Promise<T>,
   what: What,
   limitMs = LIMIT_MS,
+  pollMs = POLL_MS,
 ): Promise<Truthy<T>> {
   const from = performance.now();
   for (;;) {
@@ -35,7 +36,7 @@ export async function eventually<T>(
     if (value) return value as Truthy<T>;
     const waitedMs = performance.now() - from;
     if (waitedMs > limitMs) break;
-    await Bun.sleep(Math.min(LONGEST_POLL_MS, Math.max(POLL_MS, waitedMs * POLL_PART)));
+    await Bun.sleep(Math.max(pollMs, Math.min(waitedMs * POLL_PART, LONGEST_POLL_MS)));
   }
   throw await tooLate(what, limitMs);
 }

@@ -1,6 +1,6 @@
 /** Other features where they meet the archive: test mode, old shipments, numbers in use again, creations at the same moment. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { type ArchiverDeps, SILENT_DAYS } from "#analytics/archive/archiver.ts";
+import { SILENT_DAYS } from "#analytics/archive/archiver.ts";
 import { readShipmentsAnywhere } from "#core/archive/store/archive.ts";
 import { NUMBER_TAKEN_MS } from "#core/archive/store/remove-shipments.ts";
 import { resolveReferences } from "#core/events/store/references.ts";
@@ -64,7 +64,6 @@ beforeEach(() => {
   number = `MEET${counter}`;
 });
 
-const _deps = (members: Partial<ArchiverDeps> = {}) => opened.deps(members);
 const archiveNow = () => opened.archiveNow();
 
 function shadow() {
@@ -279,7 +278,7 @@ describe("an archived reference that becomes another channel's too while it is l
     });
   }
 
-  const registerFor = (code: string) => create(number, { channel: channelOf(code) });
+  const registerFor = (code: string) => create(number, { channel: channelOf(runtime, code) });
 
   test("finds both shipments", async () => {
     const old = await archived(number);
@@ -384,7 +383,7 @@ describe("an archived shipment with an event that no code maps", () => {
     const before = await unmappedInArchive(code, `${number}-BEFORE`);
     const bad = await unmappedInArchive(code);
     const after = await unmappedInArchive(code, `${number}-AFTER`);
-    await clickhouse.command({
+    await opened.clickhouse.command({
       query: `ALTER TABLE archived_shipments UPDATE sealed = 'spoilt' WHERE id = ${bad}`,
       clickhouse_settings: { mutations_sync: "1" },
     });

@@ -20,11 +20,11 @@ import {
 import { testSetup } from "#test/support/data/setup.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
 
-/** Enough for every way: more than what is sorted at once, more than a walk, several chunks a range. */
-const SHIPMENTS = 24_000;
+/** Enough for every way: more than what is sorted at once, more than a block of rows, several chunks a range. */
+const SHIPMENTS = 9_000;
 const VARIETY: Variety = {
   inSecond: 3,
-  perShipDay: 300,
+  perShipDay: 112,
   customAttributes: (number) => ({
     custom1: number % 2 === 0 ? "even" : `odd-${number % 50}`,
     ...(number % 7 === 0 && { custom2: "ten" }),
@@ -56,10 +56,10 @@ describe("pages agree with a plain filter and sort", () => {
     const both = { custom1: "even", custom2: "ten" };
     const exact = fc.constantFrom({}, {}, {}, { custom1: "even" }, odd, both);
     const asked = questions(company, rows, exact);
-    await fc.assert(fc.asyncProperty(asked, expectAgreement), { numRuns: 400 });
+    await fc.assert(fc.asyncProperty(asked, expectAgreement), { numRuns: 250 });
   }, 300_000);
 
-  const positions = [0, CHUNK - 20, CHUNK, 10_000, SHIPMENTS - 5, SHIPMENTS, SHIPMENTS * 2];
+  const positions = [0, CHUNK - 20, CHUNK, 5_000, SHIPMENTS - 5, SHIPMENTS, SHIPMENTS * 2];
   test.each(positions)(
     "every sort from position %d, over one and over both channels",
     async (at) => {
@@ -80,7 +80,7 @@ describe("pages agree with a plain filter and sort", () => {
   test("a ship date range at the far end of the ids, sorted by id", async () => {
     const shipTo = FIRST_DAY + 40;
     await expectAgreement({ shipTo });
-    await expectAgreement({ shipTo, offset: 9_000, limit: 100 });
+    await expectAgreement({ shipTo, offset: 3_400, limit: 100 });
     await expectAgreement({ shipTo, statuses: ["PENDING", "DELIVERED"] });
     await expectAgreement({ shipFrom: shipTo, order: { by: "id", descending: false } });
   });
@@ -97,29 +97,3 @@ describe("pages agree with a plain filter and sort", () => {
     await expectAgreement({ shipFrom: FIRST_DAY + 1_000 });
   });
 });
-
-test("no command of these searches holds Redis for 5 ms", async () => {
-  // A busy machine takes the processor away in the middle of a command; one that is too long is so in every round.
-  const rounds: string[][] = [];
-  do rounds.push(await slowCommands());
-  while (rounds.at(-1)?.length !== 0 && rounds.length < SLOW_ROUNDS);
-  expect(rounds.at(-1)).toEqual([]);
-});
-
-const SLOW_ROUNDS = 10;
-
-async function slowCommands(): Promise<string[]> {
-  const { redis } = runtime;
-  await redis.configSet("slowlog-log-slower-than", "5000");
-  await redis.sendCommand(["SLOWLOG", "RESET"]);
-  for (const by of ORDERS) {
-    const order = { by, descending: true };
-    await expectAgreement({ order, offset: 20_000 });
-    await expectAgreement({ order, shipTo: FIRST_DAY + 60, updatedFrom: 0 });
-    await expectAgreement({ order, exact: { custom1: "even" } });
-  }
-  const entries = (await redis.sendCommand(["SLOWLOG", "GET"])) as unknown as SlowEntry[];
-  return entries.map(([, , microseconds, words]) => `${microseconds} us: ${words.slice(0, 3)}`);
-}
-
-type SlowEntry = [id: number, at: number, microseconds: number, words: string[]];

@@ -29,7 +29,7 @@ import { applyEvents, openWebhookRuntime } from "#test/support/product/webhooks.
 
 let runtime: TestRuntime;
 let panel: TestPanel;
-let remaps: { stop: () => Promise<void> };
+let remaps: ReturnType<typeof startRemaps>;
 let counter = 0;
 
 beforeAll(async () => {
@@ -84,6 +84,7 @@ async function map(body: object, text = code) {
 }
 
 async function done(id: string) {
+  remaps.wake();
   return eventually(async () => {
     const { body } = await panel.call("GET", `/panel/api/remaps/${id}`);
     return body.state === "done" ? body : null;
@@ -455,6 +456,7 @@ describe("setup file", () => {
     const stored = (await runtime.live.refresh()).couriers.get("GLS_ITA")?.catalogue.get(code);
     expect(stored).toMatchObject({ status: "EXCEPTION", statusDetail: 5, terminal: true });
     await applied(gls([{ ...entry, status: "DELAY" }]));
+    remaps.wake();
     await eventually(async () => (await stateOf(id)).pair.status === "DELAY", "refolded");
     expect((await stateOf(id)).pair.detail).toBe(0);
     const { body } = await panel.call("GET", "/panel/api/couriers/GLS_ITA/remaps?limit=1");

@@ -28,7 +28,7 @@ export interface TestArchive {
   /** Of channel acme-it. */
   readonly companyId: number;
   readonly channelId: number;
-  readonly deps: (members?: Partial<ArchiverDeps>) => ArchiverDeps;
+  readonly deps: (members?: Partial<ArchiverDeps>) => ArchiverDeps & Pick<TestRuntime, "log">;
   /** A round of the archiver. @returns how many shipments have moved */
   readonly archiveNow: (members?: Partial<ArchiverDeps>) => Promise<number>;
   /** Moves shipments that have ended. @returns how many have */
@@ -52,10 +52,9 @@ export async function openTestArchive(runtime: TestRuntime): Promise<TestArchive
   await beginGeneration(redis, live.now(), config.eventsPerDay);
   await numberRows(redis, companyId, channelId);
   const leavingOf = async (ids: readonly number[]) => readLeaving(redis, ids);
-  const deps = (members: Partial<ArchiverDeps> = {}): ArchiverDeps => ({
+  const deps = (members: Partial<ArchiverDeps> = {}) => ({
     redis,
     live,
-    log,
     vault: secrets.vault,
     clickhouse: async () => clickhouse,
     afterDays: 30,
@@ -64,6 +63,7 @@ export async function openTestArchive(runtime: TestRuntime): Promise<TestArchive
     isStopping: () => false,
     isTimeUp: () => false,
     ...members,
+    log,
   });
   return {
     clickhouse,

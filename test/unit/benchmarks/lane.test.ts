@@ -4,7 +4,6 @@ import {
   isItalianCap,
   leadDays,
   transitDays,
-  weightBand,
 } from "#core/benchmarks/rules/lane.ts";
 
 describe("lanes (document 1, Couriers)", () => {
@@ -25,18 +24,6 @@ describe("lanes (document 1, Couriers)", () => {
       false,
       false,
       false,
-    ]);
-  });
-
-  test("a weight on a bound belongs to the lower band", () => {
-    expect([0.1, 1, 1.01, 5, 30, 50, 50.1].map(weightBand)).toEqual([
-      "0-1",
-      "0-1",
-      "1-3",
-      "3-5",
-      "20-30",
-      "30-50",
-      "50+",
     ]);
   });
 

@@ -3,7 +3,6 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Fact } from "#core/events/rules/fact.ts";
 import {
-  attemptsOf,
   fold,
   foldAll as foldAllAtOnce,
   initialState,
@@ -104,7 +103,7 @@ describe("fold (invariant 3)", () => {
   const delivered = { status: "DELIVERED", detail: 0, terminal: true } as const;
   const failed = { status: "FAILED_ATTEMPT", detail: 0, terminal: false } as const;
 
-  test.each([1, 4, 5, 6, 50])(
+  test.each([1, 2, 3, 4, 5, 6, 50])(
     "%d facts folded at once count once each, also those that the shipment knows and those given twice",
     (count) => {
       const facts = Array.from({ length: count }, (_, n) =>
@@ -173,14 +172,6 @@ describe("fold (invariant 3)", () => {
       });
     const facts = [carrying(3, "2026-11-13"), carrying(1, "2026-11-11"), at(4)];
     expect(foldAll(facts).estimate?.value.date).toBe("2026-11-13");
-  });
-
-  test("attempts are the courier's number where it gives one, else the failed attempts seen", () => {
-    const failed = { status: "FAILED_ATTEMPT", detail: 0, terminal: false } as const;
-    const two = [at(1, { mapping: failed }), at(2, { mapping: failed })];
-    expect(attemptsOf(foldAll(two))).toBe(2);
-    const numbered = at(3, { key: "n", event: { ...at(3).event, delivery: { attemptNumber: 5 } } });
-    expect(attemptsOf(foldAll([...two, numbered]))).toBe(5);
   });
 
   test("a parcel is one however its number is typed, in any order of the facts", () => {

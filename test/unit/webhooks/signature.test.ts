@@ -31,16 +31,7 @@ describe("signature (documents 2 and 3)", () => {
     expect(await verifySignatureAside(header, ["new"], large.fill(98, -1), now)).toBe("mismatch");
   });
 
-  test("is refused more than 5 minutes from the clock, both ways, and when malformed", () => {
-    const header = sign(["s"], body, now);
-    for (const [offset, verdict] of [
-      [300_000, "valid"],
-      [-300_000, "valid"],
-      [301_000, "expired"],
-      [-301_000, "expired"],
-    ] as const) {
-      expect(verifySignature(header, ["s"], body, now + offset)).toBe(verdict);
-    }
+  test("is refused when malformed", () => {
     for (const text of ["", "t=1", "v1=00", `t=x,v1=${"0".repeat(64)}`]) {
       expect(verifySignature(text, ["s"], body, now)).toBe("malformed");
     }
