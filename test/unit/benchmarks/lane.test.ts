@@ -1,10 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import {
-  areaOfCap,
-  isItalianCap,
-  leadDays,
-  transitDays,
-} from "#core/benchmarks/rules/lane.ts";
+import { areaOfCap, isItalianCap, leadDays, transitDays } from "#core/benchmarks/rules/lane.ts";
 
 describe("lanes (document 1, Couriers)", () => {
   test("areas by CAP prefix, islands included", () => {
