@@ -346,6 +346,59 @@ describe("the benchmarks", () => {
   });
 });
 
+/** What a page draws, beside the colours of the scheme that it is to draw in. */
+const COLOURS_OF_OURS = `(() => {
+  const probe = document.body.appendChild(document.createElement("span"));
+  const named = (name) => {
+    probe.style.color = "var(--mantine-color-" + name + ")";
+    return getComputedStyle(probe).color;
+  };
+  const styleOf = (start) => getComputedStyle(document.querySelector('[class*="' + start + '"]'));
+  return {
+    page: styleOf("page-body").backgroundColor,
+    head: styleOf("head_").backgroundColor,
+    ground: styleOf("ground_").fill,
+    line: styleOf("line_").fill,
+    known: Object.fromEntries(
+      ["gray-0", "gray-1", "gray-4", "white", "dark-8", "dark-6", "dark-3"].map((name) => [name, named(name)]),
+    ),
+  };
+})()`;
+
+interface ColoursOfOurs {
+  readonly page: string;
+  readonly head: string;
+  readonly ground: string;
+  readonly line: string;
+  readonly known: Readonly<Record<string, string>>;
+}
+
+describe("the colours of our own styles", () => {
+  for (const [colorScheme, page, head, ground, line] of [
+    ["light", "gray-0", "white", "gray-1", "gray-4"],
+    ["dark", "dark-8", "dark-6", "dark-6", "dark-3"],
+  ] as const) {
+    test(`are those of the scheme in ${colorScheme}, and a region without deliveries is hatched and named beside the map`, async () => {
+      const visitor = await visit({ colorScheme });
+      await visitor.open("/benchmarks");
+      await visitor.page.getByRole("img", { name: /^Lazio: 2/ }).waitFor();
+      await untilFiguresAreShown(visitor);
+      await drawn(visitor.page);
+      const { known, ...colours } = (await visitor.page.evaluate(COLOURS_OF_OURS)) as ColoursOfOurs;
+      expect(colours).toEqual({
+        page: known[page] ?? "",
+        head: known[head] ?? "",
+        ground: known[ground] ?? "",
+        line: known[line] ?? "",
+      });
+      const empty = visitor.page.getByRole("img", { name: "Molise: no deliveries" });
+      expect(await empty.getAttribute("fill")).toBe("url(#no-deliveries)");
+      await visitor.page.getByText("no deliveries", { exact: true }).waitFor();
+      await visitor.end();
+    });
+  }
+});
+
 describe("the export", () => {
   test("saves the figures of a section as CSV and as Parquet", async () => {
     const visitor = await visit();

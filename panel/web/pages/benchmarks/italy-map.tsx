@@ -1,4 +1,4 @@
-/** Italy by region: the darker, the longer a parcel takes. Shapes: @svg-maps/italy (CC BY 4.0). */
+/** Italy by region: the darker, the longer a parcel takes; without deliveries hatched. Shapes: @svg-maps/italy (CC BY 4.0). */
 import { Group, Stack, Text, Tooltip } from "@mantine/core";
 import italy from "@svg-maps/italy";
 import type { ProvinceInsight } from "#analytics/insights.ts";
@@ -8,6 +8,8 @@ import css from "./italy-map.module.css";
 import { ITALIAN_NAMES, REGION_PREFIXES } from "./regions.ts";
 
 const SHADES = [1, 2, 3, 4, 5] as const;
+/** Of the pattern of a region without deliveries. */
+const HATCHED = "no-deliveries";
 
 /** The package's own type leads to one that it does not bring. */
 const SHAPES = italy as {
@@ -41,12 +43,24 @@ export function ItalyMap({ provinces }: { readonly provinces: readonly ProvinceI
       <figure className={css["figure"]} aria-label={t.benchmarks.map}>
         {/* biome-ignore lint/a11y/noSvgWithoutTitle: the figure is named; a title would hide the regions' own labels */}
         <svg viewBox={SHAPES.viewBox} className={css["map"]}>
+          <defs>
+            <pattern
+              id={HATCHED}
+              width="8"
+              height="8"
+              patternUnits="userSpaceOnUse"
+              patternTransform="rotate(45)"
+            >
+              <rect width="8" height="8" className={css["ground"]} />
+              <rect width="3" height="8" className={css["line"]} />
+            </pattern>
+          </defs>
           {regions.map((region) => (
             <Tooltip.Floating key={region.id} label={toldOf(region)}>
               {/* biome-ignore lint/a11y/noInteractiveElementToNoninteractiveRole: a shape does nothing but tell */}
               <path
                 d={region.path}
-                className={css[`shade${shadeOf(region.leadMean, range)}`]}
+                {...fillOf(region.leadMean, range)}
                 role="img"
                 aria-label={toldOf(region)}
               />
@@ -54,15 +68,23 @@ export function ItalyMap({ provinces }: { readonly provinces: readonly ProvinceI
           ))}
         </svg>
       </figure>
-      {means.length > 0 && (
-        <Group gap={6} wrap="nowrap">
-          <Text size="xs">{t.benchmarks.days(f.decimal(range.low))}</Text>
-          {SHADES.map((shade) => (
-            <span key={shade} className={`${css["key"]} ${css[`key${shade}`]}`} />
-          ))}
-          <Text size="xs">{t.benchmarks.days(f.decimal(range.high))}</Text>
-        </Group>
-      )}
+      <Group gap="lg" justify="center">
+        {means.length > 0 && (
+          <Group gap={6} wrap="nowrap">
+            <Text size="xs">{t.benchmarks.days(f.decimal(range.low))}</Text>
+            {SHADES.map((shade) => (
+              <span key={shade} className={`${css["key"]} ${css[`key${shade}`]}`} />
+            ))}
+            <Text size="xs">{t.benchmarks.days(f.decimal(range.high))}</Text>
+          </Group>
+        )}
+        {means.length < regions.length && (
+          <Group gap={6} wrap="nowrap">
+            <span className={`${css["key"]} ${css["hatched"]}`} />
+            <Text size="xs">{t.benchmarks.noDeliveries}</Text>
+          </Group>
+        )}
+      </Group>
       <Text size="xs" c="dimmed">
         {t.benchmarks.mapSource}
       </Text>
@@ -84,12 +106,13 @@ function meanOf(provinces: readonly ProvinceInsight[], prefixes: readonly string
   return { deliveries, leadMean: days / deliveries };
 }
 
-/** From 1, the fastest, to 5; 0 without deliveries. */
-function shadeOf(
+/** In five shades from the fastest to the slowest. */
+function fillOf(
   mean: number | null,
   { low, high }: { readonly low: number; readonly high: number },
-): number {
-  if (mean === null) return 0;
+) {
+  if (mean === null) return { fill: `url(#${HATCHED})` };
   const share = high === low ? 0 : (mean - low) / (high - low);
-  return Math.min(SHADES.length, 1 + Math.floor(share * SHADES.length));
+  const shade = Math.min(SHADES.length, 1 + Math.floor(share * SHADES.length));
+  return { className: css[`shade${shade}`] };
 }
