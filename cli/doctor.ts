@@ -35,8 +35,8 @@ function lineOf({ check, ok, found, wanted, advice }: Finding): string {
 const storeDoctor = command({
   name: "waybill doctor",
   forms: ["[store] [--json]", "courier --help"],
-  about: `Examines the settings of Redis, node by node, and of a ClickHouse server, and prints a line for each. Exit status 1: something is
-to be changed, or a store does not answer.`,
+  about: `Examines the settings of Redis, node by node, and of a ClickHouse server, and prints a line for each. Exit status 1: a setting
+should be changed, or a store does not answer.`,
   options: { json: JSON_OPTION },
   operands: [0, 1],
   async run({ operands: [what = "store"], env, say, report }) {

@@ -32,8 +32,8 @@ function configOf(env: Readonly<Record<string, string | undefined>>, quiet: bool
 export const start = command({
   name: "waybill start",
   forms: ["[--quiet] [--reset-demo]"],
-  about: `Runs all roles in one process and prints its log, a JSON line for each entry. With neither SETUP_FILE nor --quiet it loads the
-demo, prints where to look, and keeps its data apart in .data/demo.`,
+  about: `Runs all roles in one process and prints its log, a JSON line for each entry. Without SETUP_FILE and --quiet it starts the demo,
+whose data are in .data/demo.`,
   options: {
     quiet: { type: "boolean", about: "starts without the demo" },
     "reset-demo": { type: "boolean", about: "empties the demo's stores first" },

@@ -102,23 +102,24 @@ const holdOf = (channelCode: string) => `/channels/${encodeURIComponent(channelC
 export const archive = command({
   name: "waybill archive",
   forms: ["--status [--json]", "--bring-back CHANNEL [--json]", "--let-go CHANNEL [--json]"],
-  about: "Asks the running product, which it finds by PUBLIC_URL, or HOST and PANEL_PORT.",
+  about:
+    "Shows the archive of the running product, which it finds by PUBLIC_URL, or HOST and PANEL_PORT, and brings channels back.",
   options: {
     status: {
       type: "boolean",
       about:
-        "what is archived, how far the archiver is, what was removed, and which channels are held in Redis;\nexit status 1: a shard of the cluster does not answer, and the rest is printed",
+        "prints what is archived, the progress of the archiver, what was removed, and which channels are held in Redis;\nexit status 1: a shard of the cluster does not answer, and its figures are missing",
     },
     "bring-back": {
       type: "string",
       value: "CHANNEL",
       about:
-        "brings what a channel has in the archive back to Redis, and holds the channel there until it is let go;\nit goes on without this command, and after a crash",
+        "brings all archived shipments of a channel back to Redis, and holds the channel there until --let-go;\ncontinues without this command, and after a crash",
     },
     "let-go": {
       type: "string",
       value: "CHANNEL",
-      about: "lets the channel's shipments move to the archive again when they are over",
+      about: "lets the channel's old shipments move to the archive again",
     },
     json: JSON_OPTION,
   },

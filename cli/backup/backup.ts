@@ -103,8 +103,8 @@ async function backUp(config: Config, folder: string, takenAt: string): Promise<
 export const backup = command({
   name: "waybill backup",
   forms: ["DIR [--json]"],
-  about: `Copies the embedded Redis and ClickHouse and the generated secrets at one moment into DIR, which must not exist, while the
-product runs or while it does not. Prints how many files there are. docs/operations/backup.md says how to back up servers.`,
+  about: `Copies the embedded Redis and ClickHouse and the generated secrets as of one moment into DIR, which must not exist, while the
+product runs or is stopped. Prints the number of files. docs/operations/backup.md says how to back up servers.`,
   options: { json: JSON_OPTION },
   operands: [1, 1],
   async run({ operands: [given = ""], env, report }) {

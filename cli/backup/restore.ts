@@ -78,8 +78,8 @@ async function restoreInto(config: Config, backup: string): Promise<string> {
 export const restore = command({
   name: "waybill restore",
   forms: ["DIR [--json]"],
-  about: `Puts the backup in DIR into an empty DATA_DIR, on which the product is started then. A restore that was interrupted is begun again
-by the same command.`,
+  about: `Puts the backup in DIR into an empty DATA_DIR. Then start the product on that folder. If a restore was interrupted, run the same
+command again.`,
   options: { json: JSON_OPTION },
   operands: [1, 1],
   async run({ operands: [given = ""], env, report }) {

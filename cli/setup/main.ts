@@ -24,8 +24,8 @@ async function apply(path: string, env: Readonly<Record<string, string | undefin
 export const setup = command({
   name: "waybill setup",
   forms: ["FILE [--json]", "--schema"],
-  about: `Applies a setup file to the stores and prints how many entities were written: none where the file changes nothing. Secrets that
-it generates are printed once, on standard error. A faulty file changes nothing, and every fault is listed.`,
+  about: `Applies a setup file to the stores and prints how many entities were written: none if the file changes nothing. Secrets that
+it generates are printed once, on standard error. If the file has errors, it lists them all and changes nothing.`,
   options: {
     schema: { type: "boolean", about: "prints the JSON Schema of a setup file" },
     json: JSON_OPTION,

@@ -234,19 +234,18 @@ async function planAndApply(redis: Redis, cluster: Links, { count, lock, say }: 
 export const slots = command({
   name: "waybill slots",
   forms: ["[--masters N [--apply]] [--json]"],
-  about: `Lists the partitions: what each takes, and its master. Exit status 1: a shard does not answer, and the rest is listed; or nothing
-may be moved.`,
+  about: `Lists the partitions with their memory, calls and master. Exit status 1: a shard does not answer and is missing in the list, or
+nothing can be moved.`,
   options: {
     masters: {
       type: "string",
       value: "N",
       about:
-        "plans a placement on N masters by what the partitions take, and prints it; the other masters are emptied",
+        "plans a placement on N masters by the load of the partitions, and prints it; the other masters are emptied",
     },
     apply: {
       type: "boolean",
-      about:
-        "moves the slots while the product runs, and finishes those that an interrupted run has left between two masters",
+      about: "moves the slots while the product runs, and finishes an interrupted run",
     },
     json: JSON_OPTION,
   },

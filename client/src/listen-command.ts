@@ -5,13 +5,13 @@ import { openPanel } from "./panel.ts";
 
 export const USAGE = `usage: waybill listen --forward URL [--endpoint ID | --channel CODE]
   --forward URL     where events are sent, such as http://localhost:3000/hook
-  --endpoint ID     whose events; may be left out if there is one alone
-  --channel CODE    the same, if the channel has one endpoint alone; that of test keys ends with :test
+  --endpoint ID     whose events; optional if there is only one
+  --channel CODE    the same, if the channel has only one endpoint; CODE:test for its test mode
   --panel URL       address of the control panel; default WAYBILL_PANEL_URL, or http://127.0.0.1:8082
   --token TOKEN     an operator's; default PANEL_TOKEN. Instead: WAYBILL_EMAIL and WAYBILL_PASSWORD of an account
-  --code CODE       of the account's second factor, where it has one
+  --code CODE       of the account's second factor, if it has one
   --secret SECRET   the endpoint's, to verify signatures; default WAYBILL_WEBHOOK_SECRET
-  --since TIME      also what happened since then: ISO 8601 with an offset
+  --since TIME      sends earlier events since then too: ISO 8601 with an offset
   -h, --help        prints this text
 Press the number of an event to send it again, q to end.`;
 

@@ -8,7 +8,9 @@ import { openBrowser } from "#test/support/clients/browser.ts";
 const FOLDER = join(import.meta.dir, "..", "..", "docs", "images");
 const SIZE = { width: 1_280, height: 800 };
 /** Charts draw when their figures have come. */
-const DRAWN_MS = 4_000;
+const DRAWN_MS = 8_000;
+/** Of a step in the browser, on a busy machine. */
+const STEP_LIMIT_MS = 300_000;
 
 interface Demo {
   readonly panel: string;
@@ -45,6 +47,7 @@ that of npm start.`,
       const context = await browser.newContext({ viewport: SIZE, colorScheme, locale: "en" });
       await context.request.post(`${panel}/panel/api/session`, { data: { token } });
       const page = await context.newPage();
+      page.setDefaultTimeout(STEP_LIMIT_MS);
       await page.goto(`${panel}${path}`);
       await settle(page);
       await page.screenshot({ path: join(FOLDER, `panel-${name}.png`) });

@@ -50,12 +50,12 @@ export const en = {
   } satisfies Readonly<Record<FaultCode, string>>,
   session: {
     ended: "Your session has ended",
-    endedText: "Log in again to go on here. What you have typed is kept.",
+    endedText: "Log in again to continue. What you have typed is kept.",
   },
   problems: {
     UNREACHABLE: "The server is not responding. Retrying automatically.",
     UNANSWERED:
-      "No answer came. What you have typed is kept. Try again: it is carried out once, even if it was done already.",
+      "No answer came. What you have typed is kept. Try again: it is carried out only once.",
   },
   nav: {
     overview: "Overview",
@@ -86,7 +86,7 @@ export const en = {
     tooMany: "Too many attempts. Wait a minute.",
     tokenHint: "PANEL_TOKEN, printed once at the first start.",
     forgotten: "Forgot your password?",
-    forgottenText: "We send a link by which you choose another one.",
+    forgottenText: "We send you a link to choose a new one.",
     sendLink: "Send the link",
     resetSent: "If there is an account with this address, the link is on its way.",
   },
@@ -133,7 +133,7 @@ export const en = {
   overview: {
     partitions: "Partitions",
     partitionsText:
-      "What each takes: memory as estimated from random keys, and scripts that ran on it in the last minute.",
+      "Memory, estimated from random keys, and scripts run in the last minute.",
     partition: "Partition",
     master: "Master",
     memory: "Memory",
@@ -208,8 +208,8 @@ export const en = {
     incomplete: "Incomplete",
     incompleteTitle: "A shard of Redis is unavailable",
     incompleteText: (missing: string) =>
-      `The figures on this page leave out what is stored there: ${missing}. They will be whole again when it is back.`,
-    notToBeTold: "Cannot be told",
+      `The figures on this page leave out what is stored there: ${missing}. They are complete again once it is back.`,
+    notToBeTold: "Not available",
     live: "Live",
     notLive: "Reconnecting",
     alarms: "Alarms",
@@ -297,7 +297,7 @@ export const en = {
     failsSince: (at: string) => `Failing since ${at}`,
     lastError: "Last error",
     catchUpHint:
-      "Retries continue on their own. Once the receiver works again, send what was given up under “Send again”.",
+      "Retries continue by themselves. Once the receiver works again, send the failed ones under “Send again”.",
     catchUp: "Catch up",
     missedTitle: "Some webhooks were missed",
     missed: (deliveries: string, shipments: string, from: string, to: string) =>
@@ -306,7 +306,7 @@ export const en = {
       shipments === "0"
         ? "Each of these shipments has had a later webhook."
         : `Shipments without a later webhook: ${shipments}.`,
-    missedMore: "There are more: the shipments of the newest ones were counted.",
+    missedMore: "There are more; only the shipments of the newest were counted.",
     nothingMissed: "Nothing was missed in the last 30 days.",
     searchLog: "Tracking number or event id",
     logStates: {
@@ -357,7 +357,7 @@ export const en = {
     modeEachText: "Every event in its order, for receivers that keep a history.",
     enableFirst: "Switch the endpoint on first.",
     replays: "Latest replays",
-    replayBegun: "Begun",
+    replayBegun: "Started",
     replayWindow: "Deliveries of",
     replayStates: { running: "Sending", done: "All queued", stopped: "Stopped" },
     replayed: (queued: string, passed: string) => `${queued} queued, ${passed} passed over`,
@@ -402,8 +402,8 @@ export const en = {
     attempts: (count: string) => counted(count, "attempt", "attempts"),
     erase: "Erase the recipient",
     eraseText:
-      "Name, addresses, signatures and messages of the recipient are erased here for good, with notes, tag and custom attributes. Statuses, times, places and the articles of the order with their names stay. This cannot be undone.",
-    eraseAction: "Erase for good",
+      "Name, addresses, signatures and messages of the recipient are erased permanently, with notes, tag and custom attributes. Statuses, times, places and the articles of the order with their names stay. This cannot be undone.",
+    eraseAction: "Erase permanently",
     erased: "The recipient's personal data has been erased.",
     noDecision:
       "No webhook: the channel had no endpoint then, or the decision is more than 30 days old.",
@@ -535,13 +535,13 @@ export const en = {
   },
   doctor: {
     title: "Settings doctor",
-    lead: "Whether the stores are set as Waybill relies on.",
+    lead: "Whether the settings of the stores are what Waybill needs.",
     again: "Examine again",
     check: "Setting",
     result: "Result",
     found: "Found",
     wanted: "Wanted",
-    ok: "Right",
+    ok: "OK",
     differs: "Differs",
     /** By the code of a check; those of the server stand for what is missing. */
     words: {} as Readonly<Record<string, { readonly check: string; readonly advice: string }>>,
@@ -638,7 +638,7 @@ export const en = {
     activate: "Activate",
     deactivate: "Deactivate",
     deactivateText:
-      "Its API keys stop working and no webhook is sent, at once, until it is activated again.",
+      "Its API keys stop working immediately, and no webhook is sent until it is activated again.",
     change: "Change",
     show: "Show",
     state: "State",
@@ -674,7 +674,7 @@ export const en = {
     revoked: "Revoked",
     revokedState: "Revoked or off",
     revokeKeyText: (code: string) =>
-      `The key ${code} and its tokens stop working at once. This cannot be undone.`,
+      `The key ${code} and its tokens stop working immediately. This cannot be undone.`,
     suspendedUntil: (at: string) => `Suspended until ${at}`,
     courier: "Courier",
     couriersLead: "Which couriers the channel ships with, and what the merchant calls them.",

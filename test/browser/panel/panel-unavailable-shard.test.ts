@@ -84,11 +84,11 @@ test("without a shard an operator logs in and reads the overview, which says wha
   const note = page.getByRole("alert").filter({ hasText: "A shard of Redis is unavailable" });
   expect(await note.textContent()).toContain("{e0}");
   await page.getByText(/^A shard of Redis is unavailable: 127\.0\.0\.1:\d+\. /).waitFor();
-  await page.getByText("Cannot be told").waitFor();
+  await page.getByText("Not available").waitFor();
 
   await bringBack();
   await page.getByText("Incomplete", { exact: true }).waitFor({ state: "detached" });
-  await page.getByText("Cannot be told").waitFor({ state: "detached" });
+  await page.getByText("Not available").waitFor({ state: "detached" });
   await end();
   const again = await eventually(async () => {
     const told = await overview();

@@ -455,7 +455,7 @@ describe("an operator", () => {
     await page.getByRole("button", { name: "Erase the recipient" }).click();
     const dialog = page.getByRole("dialog");
     expect(await accessFaults(page)).toEqual([]);
-    await dialog.getByRole("button", { name: "Erase for good" }).click();
+    await dialog.getByRole("button", { name: "Erase permanently" }).click();
     await page.getByText("The recipient's personal data has been erased.").waitFor();
     await page.getByText("Maria Bianchi").waitFor({ state: "detached" });
     await open("/audit");
