@@ -108,7 +108,7 @@ export function openArchive(
 }
 
 function unavailable(): Problem {
-  const message = "Shipments that are over cannot be read at the moment; try again.";
+  const message = "Archived shipments cannot be read at the moment; try again.";
   return new Problem(503, "ARCHIVE_UNAVAILABLE", message, {
     headers: { "retry-after": "5" },
   });

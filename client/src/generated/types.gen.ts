@@ -1682,7 +1682,7 @@ export type SearchShipmentsErrors = {
      *
      * SEARCH_UNSTEADY: The shipments change faster than they can be read.
      *
-     * ARCHIVE_UNAVAILABLE: Shipments that are over cannot be read at the moment; all others can.
+     * ARCHIVE_UNAVAILABLE: Archived shipments cannot be read at the moment; all others can.
      */
     503: ErrorBody;
 };
@@ -1832,7 +1832,7 @@ export type ReadShipmentErrors = {
     /**
      * STORE_UNAVAILABLE: The store of the service is unavailable; nothing was acknowledged.
      *
-     * ARCHIVE_UNAVAILABLE: Shipments that are over cannot be read at the moment; all others can.
+     * ARCHIVE_UNAVAILABLE: Archived shipments cannot be read at the moment; all others can.
      */
     503: ErrorBody;
 };
@@ -2021,7 +2021,7 @@ export type ReleaseStockErrors = {
     /**
      * STORE_UNAVAILABLE: The store of the service is unavailable; nothing was acknowledged.
      *
-     * ARCHIVE_UNAVAILABLE: Shipments that are over cannot be read at the moment; all others can.
+     * ARCHIVE_UNAVAILABLE: Archived shipments cannot be read at the moment; all others can.
      */
     503: ErrorBody;
 };
@@ -2091,7 +2091,7 @@ export type ReadStockReleaseErrors = {
     /**
      * STORE_UNAVAILABLE: The store of the service is unavailable; nothing was acknowledged.
      *
-     * ARCHIVE_UNAVAILABLE: Shipments that are over cannot be read at the moment; all others can.
+     * ARCHIVE_UNAVAILABLE: Archived shipments cannot be read at the moment; all others can.
      */
     503: ErrorBody;
 };
@@ -2190,7 +2190,7 @@ export type NotifyRecipientErrors = {
      *
      * NOTIFICATION_NOT_QUEUED: The e-mail was not queued, and none went out.
      *
-     * ARCHIVE_UNAVAILABLE: Shipments that are over cannot be read at the moment; all others can.
+     * ARCHIVE_UNAVAILABLE: Archived shipments cannot be read at the moment; all others can.
      */
     503: ErrorBody;
 };
@@ -2260,7 +2260,7 @@ export type ReadNotificationErrors = {
     /**
      * STORE_UNAVAILABLE: The store of the service is unavailable; nothing was acknowledged.
      *
-     * ARCHIVE_UNAVAILABLE: Shipments that are over cannot be read at the moment; all others can.
+     * ARCHIVE_UNAVAILABLE: Archived shipments cannot be read at the moment; all others can.
      */
     503: ErrorBody;
 };

@@ -275,7 +275,7 @@ export async function hasAdmin(redis: Redis, nowMs: number): Promise<boolean> {
 }
 
 export function invitationNotFound(): Problem {
-  const detail = "There is no such invitation: it was used, replaced, or is over.";
+  const detail = "There is no such invitation: it was used, replaced, or has expired.";
   return new Problem(404, "INVITATION_NOT_FOUND", detail);
 }
 

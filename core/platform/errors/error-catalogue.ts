@@ -72,7 +72,7 @@ const MERCHANT = {
   INVALID_TOKEN: row(
     401,
     "The access token is missing, not valid or expired, or its key or channel has been switched off.",
-    "Get a new token by POST /v2/auth/token.",
+    "Get a new token with POST /v2/auth/token.",
     "calls with credentials",
   ),
   INVALID_API_KEY: row(401, "The API key is not valid or not active.", "Check the key."),
@@ -247,7 +247,7 @@ const MERCHANT = {
   SEARCH_UNSTEADY: row(503, "The shipments change faster than they can be read.", LATER),
   ARCHIVE_UNAVAILABLE: row(
     503,
-    "Shipments that are over cannot be read at the moment; all others can.",
+    "Archived shipments cannot be read at the moment; all others can.",
     LATER,
   ),
   BENCHMARKS_UNAVAILABLE: row(503, "Benchmarks cannot be computed just now.", LATER),
@@ -257,7 +257,7 @@ const COURIER = {
   ...SHARED,
   MALFORMED_BODY: row(
     400,
-    "The body is not gzip although it says so, or cannot be cut into an envelope and its events: quotes, brackets and commas do not match, or a documented envelope field is there twice or cannot be read. What is wrong inside one event makes that event INVALID.",
+    "The body is not gzip although Content-Encoding says so, or cannot be cut into an envelope and its events: quotes, brackets and commas do not match, or a documented envelope field occurs twice or cannot be read. An error inside one event makes only that event INVALID.",
     CORRECT_MESSAGE,
   ),
   INVALID_ENVELOPE: row(
@@ -330,7 +330,7 @@ const COURIER = {
   ),
   RATE_LIMITED: row(
     429,
-    "The burst is used up.",
+    "The request rate is used up.",
     "Wait the seconds of Retry-After, then retry.",
     "every call",
   ),
@@ -352,7 +352,7 @@ const COURIER = {
   ),
   REFERENCES_BUSY: row(
     503,
-    "Shipments of events in the message were being registered all the time. Some events may have been stored.",
+    "Shipments of events in the message were being registered at the same time. Some events may have been stored.",
     "Retry the same message after the seconds of Retry-After; what was stored is then a DUPLICATE.",
   ),
   STORE_UNAVAILABLE: row(
@@ -380,7 +380,7 @@ const OPERATOR = {
   TOTP_REQUIRED: row(401, "The account needs the code of its second factor.", "Send `code` too."),
   WRONG_CODE: row(
     401,
-    "The code of the second factor is wrong, over, or was used before.",
+    "The code of the second factor is wrong, expired, or was used before.",
     "Send the current code.",
   ),
   WRONG_PASSWORD: row(401, "The current password is wrong.", "Send the current password."),
@@ -405,7 +405,7 @@ const OPERATOR = {
   COMPANY_NOT_FOUND: row(404, "There is no such company.", "Check the code."),
   INVITATION_NOT_FOUND: row(
     404,
-    "There is no such invitation: it was used, replaced, or is over.",
+    "There is no such invitation: it was used, replaced, or has expired.",
     "Ask for another one.",
   ),
   ACCESS_NOT_FOUND: row(
@@ -426,7 +426,7 @@ const OPERATOR = {
   ENDPOINT_NOT_FOUND: row(404, "There is no such webhook endpoint.", "Check the id or code."),
   QUALITY_LINK_NOT_FOUND: row(
     404,
-    "There is no such link to a quality report: it never was, was revoked, or is over.",
+    "There is no such link to a quality report: it never existed, was revoked, or has expired.",
     "Make another one.",
   ),
   REMAP_NOT_FOUND: row(404, "There is no such remap.", "Check the id or code."),
@@ -457,14 +457,14 @@ const OPERATOR = {
   ),
   TOO_MANY_ACCOUNTS: row(
     409,
-    "The company, the courier or the operators have as many accounts as they may have, or all of them together have.",
+    "The company, the courier or the operators have reached their limit of accounts, or all of them together have.",
     "Delete accounts and invitations that are not used.",
   ),
   TOTP_ACTIVE: row(409, "The account has a second factor.", "Remove it first."),
   TOTP_REPLACED: row(
     409,
-    "The secret of the second factor has been replaced meanwhile.",
-    "Begin again.",
+    "The secret of the second factor was replaced in the meantime.",
+    "Start again.",
   ),
   API_KEY_CODE_IN_USE: row(409, "The channel has an API key of this code.", "Choose another code."),
   COURIER_IN_CHANNEL: row(
@@ -479,7 +479,7 @@ const OPERATOR = {
   ),
   CATALOGUE_FULL: row(
     409,
-    "The courier's catalogue has as many codes as it may have.",
+    "The courier's catalogue has reached its limit of codes.",
     "Remove codes that the courier no longer sends.",
   ),
   DELIVERY_PENDING: row(
@@ -520,17 +520,17 @@ const OPERATOR = {
   ),
   TOO_MANY_API_KEYS: row(
     409,
-    "The channel has as many API keys as it may have.",
+    "The channel has reached its limit of API keys.",
     "Revoke one that is not used.",
   ),
   TOO_MANY_BOXES: row(
     409,
-    "The company has as many boxes as it may have.",
+    "The company has reached its limit of boxes.",
     "Delete one that is not used.",
   ),
   TOO_MANY_COURIERS: row(
     409,
-    "The channel has as many couriers as it may have.",
+    "The channel has reached its limit of couriers.",
     "Remove one that is not used.",
   ),
   TOO_MANY_ENDPOINTS: row(
@@ -540,17 +540,17 @@ const OPERATOR = {
   ),
   TOO_MANY_LINKS: row(
     409,
-    "The courier has as many links to its quality report as it may have.",
+    "The courier has reached its limit of links to its quality report.",
     "Revoke one that is not used.",
   ),
   TOO_MANY_ISSUED: row(
     409,
-    "The courier has as many issued tokens or secrets as it may have.",
+    "The courier has reached its limit of issued tokens or secrets.",
     "Revoke one that is not used.",
   ),
   TOO_MANY_TEMPLATES: row(
     409,
-    "The channel has as many mail templates as it may have.",
+    "The channel has reached its limit of mail templates.",
     "Delete one that is not used.",
   ),
   ...IDEMPOTENCY,
@@ -607,12 +607,12 @@ const OPERATOR = {
   ),
   TOO_MANY_IDEMPOTENCY_KEYS: row(
     429,
-    "The caller has sent as many requests with an Idempotency-Key within 24 hours as are remembered.",
+    "The caller has reached its limit of Idempotency-Keys within 24 hours.",
     "Wait the seconds of Retry-After, or send the request without a key.",
   ),
   TOO_MANY_TEST_MAILS: row(
     429,
-    "The channel has sent as many test mails as it may for now.",
+    "The channel has reached its limit of test mails.",
     "Wait the seconds of Retry-After.",
   ),
   SQL_BUSY: row(429, "Too many SQL statements are waiting.", LATER),
@@ -625,12 +625,12 @@ const OPERATOR = {
   ANALYTICS_UNAVAILABLE: row(503, "ClickHouse is unavailable.", LATER),
   ARCHIVE_UNAVAILABLE: row(
     503,
-    "Shipments that are over cannot be read at the moment; all others can.",
+    "Archived shipments cannot be read at the moment; all others can.",
     LATER,
   ),
   CONFIGURATION_BUSY: row(
     503,
-    "Another change of the configuration, or of the same account, is in progress.",
+    "Another change of the configuration or of the same account is in progress.",
     LATER,
   ),
   AUDIT_LOG_FULL: row(
@@ -640,7 +640,7 @@ const OPERATOR = {
     "calls with credentials that are no GET",
   ),
   LOGINS_BUSY: row(503, "Too many people log in at the same time.", LATER),
-  TOO_MANY_VIEWERS: row(503, "As many watch the live overview as may.", LATER),
+  TOO_MANY_VIEWERS: row(503, "Too many people watch the live overview.", LATER),
   NOBODY_SENDS: row(
     503,
     "No process sends webhooks at the moment.",
@@ -648,7 +648,7 @@ const OPERATOR = {
   ),
   SQL_DOOR_SHUT: row(
     503,
-    "SQL access stays closed, because it cannot be made safe here; the detail says why.",
+    "SQL access is closed, because it cannot be made safe here; the detail says why.",
     "Follow the detail.",
   ),
   STORE_UNAVAILABLE: row(
