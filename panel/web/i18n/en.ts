@@ -132,8 +132,7 @@ export const en = {
   },
   overview: {
     partitions: "Partitions",
-    partitionsText:
-      "Memory, estimated from random keys, and scripts run in the last minute.",
+    partitionsText: "Memory, estimated from random keys, and scripts run in the last minute.",
     partition: "Partition",
     master: "Master",
     memory: "Memory",
