@@ -163,7 +163,7 @@ export const MERCHANT_API: Api = {
   },
   sampleToken: "the token of POST /v2/auth/token",
   securitySchemes: { accessToken: { type: "http", scheme: "bearer", bearerFormat: "JWT" } },
-  security: { merchant: [{ accessToken: [] }] },
+  security: [{ accessToken: [] }],
   errors: errorsOf("merchant"),
   nullIsAbsent: true,
   errorShape: (error, operation) => ({
@@ -174,7 +174,7 @@ export const MERCHANT_API: Api = {
       ...((error.status === 429 || error.status === 503) && RETRY_AFTER),
     },
   }),
-  answerHeaders: (access) => (access === "merchant" ? RATE_HEADERS : {}),
+  answerHeaders: (access) => (access === "public" ? {} : RATE_HEADERS),
   bodyLimitBytes: SMALL_BODY_BYTES,
 };
 

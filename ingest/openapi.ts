@@ -53,7 +53,7 @@ export const COURIER_API: Api = {
     },
     certificate: { type: "mutualTLS", description: "On request, beside the token." },
   },
-  security: { courier: [{ token: [] }, { oauth: ["events"] }, { token: [], certificate: [] }] },
+  security: [{ token: [] }, { oauth: ["events"] }, { token: [], certificate: [] }],
   errors: errorsOf("courier"),
   errorShape: (error) => ({
     content: [

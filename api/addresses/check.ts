@@ -1,11 +1,9 @@
 /** `POST /v2/addresses/check` (document 1, "Addresses"): always 200 for what was accepted, and billed once. */
 
-import { Elysia } from "elysia";
-import { authenticated, type Caller } from "#api/auth/authenticated.ts";
+import { type Caller, merchantRoutes } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
-import { SMALL_BODY_BYTES } from "#api/http/body-limits.ts";
 import { onceByKey, repeatable } from "#api/http/idempotency.ts";
-import { readChecked } from "#api/http/read-json.ts";
+import { jsonBody } from "#api/http/read-json.ts";
 import type { CarrierAnswer } from "#api/labels/label-carrier.ts";
 import {
   AddressCheckRequest,
@@ -17,77 +15,67 @@ import { isNational } from "#core/merchants/rules/label-carrier.ts";
 import { countAddressCheck } from "#core/merchants/store/address-checks.ts";
 import type { Config } from "#core/platform/environment/config.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { described, json } from "#core/platform/openapi/operation.ts";
-import { compileSchema } from "#core/platform/schema/compile-schema.ts";
+import { route } from "#core/platform/http/access.ts";
+import { json } from "#core/platform/openapi/operation.ts";
 import { gazetteer, matchOffline } from "./gazetteer.ts";
 import { matchByNominatim } from "./nominatim.ts";
 import { splitCity } from "./place-names.ts";
 import { matchByRegistry } from "./registry-provider.ts";
 
-const checker = compileSchema(AddressCheckRequest);
-
-const operation = described(
-  repeatable({
-    id: "checkAddress",
-    summary: "Check a postal address",
-    description:
-      "Every request answered 200 is billed once, whatever its match. Needs the product checkAddress and the channel's address check.",
-    body: {
-      schema: AddressCheckRequest,
-      example: { street: "Via Roma 1", city: "Milano", state: "MI", postcode: "20121" },
-    },
-    answers: {
-      200: json(
-        "The match; `match.status` is NONE for an address nobody knows.",
-        AddressCheckView,
-        {
-          provider: "geocoder",
-          match: {
-            status: "PARTIAL",
-            level: "MUNICIPALITY",
-            differing: [],
-            unchecked: ["street"],
-          },
-          address: {
-            street: "Via Roma 1",
-            city: "Milano",
-            state: "MI",
-            postcode: "20121",
-            country: "IT",
-          },
-          coordinates: { latitude: 45.46427, longitude: 9.18951 },
-          delivery: null,
-          candidates: [],
-        },
-      ),
-    },
-    errors: [
-      "PRODUCT_NOT_OWNED",
-      "ADDRESS_CHECK_NOT_ENABLED",
-      "PROVIDER_CANNOT_SERVE",
-      "PROVIDER_UNREACHABLE",
-      "PROVIDER_UNREADABLE",
-    ],
+const operation = repeatable({
+  access: { scope: null, check: checkEnabled },
+  id: "checkAddress",
+  summary: "Check a postal address",
+  description:
+    "Every request answered 200 is billed once, whatever its match. Needs the product checkAddress and the channel's address check.",
+  body: jsonBody(AddressCheckRequest, {
+    street: "Via Roma 1",
+    city: "Milano",
+    state: "MI",
+    postcode: "20121",
   }),
-);
+  answers: {
+    200: json("The match; `match.status` is NONE for an address nobody knows.", AddressCheckView, {
+      provider: "geocoder",
+      match: {
+        status: "PARTIAL",
+        level: "MUNICIPALITY",
+        differing: [],
+        unchecked: ["street"],
+      },
+      address: {
+        street: "Via Roma 1",
+        city: "Milano",
+        state: "MI",
+        postcode: "20121",
+        country: "IT",
+      },
+      coordinates: { latitude: 45.46427, longitude: 9.18951 },
+      delivery: null,
+      candidates: [],
+    }),
+  },
+  errors: [
+    "PRODUCT_NOT_OWNED",
+    "ADDRESS_CHECK_NOT_ENABLED",
+    "PROVIDER_CANNOT_SERVE",
+    "PROVIDER_UNREACHABLE",
+    "PROVIDER_UNREADABLE",
+  ],
+});
 
 type Provider = AddressCheckView["provider"];
 
 export function addressCheckRoute(deps: ApiDeps) {
   const { config, redis, live } = deps;
-  return new Elysia().use(authenticated(deps)).post(
+  return merchantRoutes(deps).post(
     "/v2/addresses/check",
-    async ({ request, caller, set }): Promise<AddressCheckView> => {
-      checkEnabled(caller);
-      const { provider = "geocoder", ...body } = await readChecked(
-        request,
-        checker,
-        SMALL_BODY_BYTES,
-      );
-      const { country = "IT" } = body;
-      const state = body.state?.trim() || null;
-      const postcode = body.postcode?.trim() || null;
-      const address = { ...body, state, postcode, country };
+    async ({ body, request, caller, set }): Promise<AddressCheckView> => {
+      const { provider = "geocoder", ...given } = body;
+      const { country = "IT" } = given;
+      const state = given.state?.trim() || null;
+      const postcode = given.postcode?.trim() || null;
+      const address = { ...given, state, postcode, country };
       if (provider === "national-carrier") checkServed(config, caller, address);
       return onceByKey(deps, { request, caller, set }, [provider, address], async () => {
         const answer = await match(config, provider, address, caller.channel.testOf !== null);
@@ -98,7 +86,7 @@ export function addressCheckRoute(deps: ApiDeps) {
         return { provider, ...answer.value };
       });
     },
-    { scope: null, parse: "none", ...operation },
+    route(operation),
   );
 }
 

@@ -14,7 +14,12 @@ import type {
 import { type Admission, admitRequest } from "#core/merchants/store/rate-limit.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
 import { requireJsonAccepted } from "#core/platform/http/accept.ts";
-import { declared } from "#core/platform/http/access.ts";
+import {
+  type Declaration,
+  type Declared,
+  guard,
+  type MerchantAccess,
+} from "#core/platform/http/access.ts";
 import { atWork } from "#core/platform/process/background.ts";
 import type { Scope } from "#core/setup/rules/setup.ts";
 
@@ -29,18 +34,30 @@ export interface Caller {
 /** Clients poll their jobs, and wait for background work themselves: it does not rest after such a call. */
 const POLLING: Scope = "jobs:read";
 
-/** The option `scope` of a route admits its callers and gives `caller`; null = any token of a channel. */
-export function authenticated(deps: ApiDeps) {
+interface MerchantDeclaration extends Declaration {
+  readonly access: MerchantAccess & {
+    readonly scope: Scope | null;
+    /** @throws {Problem} 403: what the caller must have besides */
+    readonly check?: (caller: Caller) => void;
+  };
+}
+
+/** A plugin whose routes answer those who may call them. */
+export function merchantRoutes(deps: ApiDeps) {
   const tokens = createTokens(deps.secrets.jwtSecret);
-  return new Elysia({ name: "authenticated" }).macro({
-    scope: (scope: Scope | null) => ({
-      detail: declared("merchant", scope),
-      resolve: async ({ request, set }) => {
+  return new Elysia().macro({
+    declared: (declared: Declared<MerchantDeclaration>) => ({
+      detail: guard(declared().access),
+      resolve: async (context) => {
+        const { request, set } = context;
+        const { access, body } = declared();
         requireJsonAccepted(request);
-        const caller = await admit(deps, tokens, request.headers, scope, (headers) => {
+        const caller = await admit(deps, tokens, request.headers, access.scope, (headers) => {
           Object.assign(set.headers, headers);
         });
-        if (scope !== POLLING) atWork(caller.channel.id);
+        if (access.scope !== POLLING) atWork(caller.channel.id);
+        access.check?.(caller);
+        context.body = await body?.read?.(request);
         return { caller };
       },
     }),

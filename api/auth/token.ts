@@ -5,21 +5,19 @@ import { suspended } from "#api/auth/authenticated.ts";
 import { createTokens, TOKEN_LIFE_SECONDS } from "#api/auth/tokens.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { TOKEN_BODY_BYTES } from "#api/http/body-limits.ts";
-import { readChecked } from "#api/http/read-json.ts";
+import { jsonBody } from "#api/http/read-json.ts";
 import type { ApiKey, Channel, Configuration } from "#core/configuration/store/configuration.ts";
 import { readVerifiedKey, rememberVerifiedKey } from "#core/configuration/store/verified-keys.ts";
 import { suspendedUntilMs } from "#core/merchants/store/rate-limit.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
 import { requireJsonAccepted } from "#core/platform/http/accept.ts";
-import { publicRoutes } from "#core/platform/http/access.ts";
+import { declared, publicRoutes, route } from "#core/platform/http/access.ts";
 import { type Peer, peerOfConnection, subscriberOf } from "#core/platform/http/peer.ts";
-import { described } from "#core/platform/openapi/operation.ts";
-import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { hashToken } from "#core/platform/secrets/secrets.ts";
 import { refuseGuess, WRONG_SECRETS } from "#core/platform/secrets/wrong-secrets.ts";
 
 export const TokenRequest = Type.Object({ apiKey: Type.String({ minLength: 1, maxLength: 255 }) });
-const checker = compileSchema(TokenRequest);
+const BODY = jsonBody(TokenRequest, { apiKey: "key_acme_main" }, TOKEN_BODY_BYTES);
 
 export const TokenAnswer = Type.Object({
   token: Type.String(),
@@ -34,15 +32,11 @@ export const TokenAnswer = Type.Object({
 });
 type TokenAnswer = Static<typeof TokenAnswer>;
 
-const operation = described({
+const operation = declared({
   id: "createToken",
   summary: "Exchange an API key for an access token",
   description: "The token is valid for 24 hours and may be used until then.",
-  body: {
-    schema: TokenRequest,
-    limitBytes: TOKEN_BODY_BYTES,
-    example: { apiKey: "key_acme_main" },
-  },
+  body: BODY,
   answers: {
     200: {
       description: "The token, its scopes and the channel's request budget.",
@@ -78,7 +72,7 @@ export function tokenRoute(deps: ApiDeps) {
     "/v2/auth/token",
     async ({ request, server, set }): Promise<TokenAnswer> => {
       requireJsonAccepted(request);
-      const { apiKey: text } = await readChecked(request, checker, TOKEN_BODY_BYTES);
+      const { apiKey: text } = await BODY.read(request);
       const configuration = await live.refresh();
       const nowMs = live.now();
       const verified = await verify(deps, hashToken(text), configuration, nowMs);
@@ -103,7 +97,7 @@ export function tokenRoute(deps: ApiDeps) {
         cache: cached,
       };
     },
-    { parse: "none", ...operation },
+    route(operation),
   );
 }
 

@@ -1,28 +1,22 @@
 /** `POST /v2/couriers/delivery-times` (document 1, "Couriers"): anonymous, network-wide delivery times of a lane. */
 
 import { type Static, Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import type { CourierTimes } from "#analytics/benchmarks.ts";
-import { authenticated } from "#api/auth/authenticated.ts";
+import { merchantRoutes } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
-import { SMALL_BODY_BYTES } from "#api/http/body-limits.ts";
-import { readChecked } from "#api/http/read-json.ts";
-import { described, json } from "#core/platform/openapi/operation.ts";
-import { compileSchema } from "#core/platform/schema/compile-schema.ts";
+import { declared, route } from "#core/platform/http/access.ts";
+import { json } from "#core/platform/openapi/operation.ts";
 import { nullableNumber } from "#core/platform/schema/nullable.ts";
 import { freshness } from "./freshness.ts";
 import {
   courierFields,
   EXAMPLE_LANE,
   interval,
-  LaneRequest,
   laneFields,
   laneOperation,
   laneQuery,
   laneView,
 } from "./lane-request.ts";
-
-const checker = compileSchema(LaneRequest);
 
 const days = Type.Union([Type.Integer(), Type.Null()]);
 const { courierCode, sampleSize, level, weightBand, status } = courierFields;
@@ -68,7 +62,8 @@ type DeliveryTimes = Static<typeof DeliveryTimes>;
 
 const example = { courierCode: "GLS_ITA", leadMedian: 2, transitMedian: 1, sampleSize: 140 };
 
-const operation = described({
+const operation = declared({
+  access: { scope: "delivery-times:read" },
   ...laneOperation,
   id: "readDeliveryTimes",
   summary: "Delivery times of couriers on a lane",
@@ -85,10 +80,9 @@ const operation = described({
 export function deliveryTimesRoute(deps: ApiDeps) {
   const { benchmarks, live } = deps;
   const asOf = freshness(deps);
-  return new Elysia().use(authenticated(deps)).post(
+  return merchantRoutes(deps).post(
     "/v2/couriers/delivery-times",
-    async ({ request, caller }): Promise<DeliveryTimes> => {
-      const body = await readChecked(request, checker, SMALL_BODY_BYTES);
+    async ({ body, caller }): Promise<DeliveryTimes> => {
       const query = laneQuery(body, caller, live.now());
       const isFull = body.detail === "full";
       const fresh = isFull ? { asOf: await asOf() } : {};
@@ -96,7 +90,7 @@ export function deliveryTimesRoute(deps: ApiDeps) {
       const answer = isFull ? fullView(times) : summaryView(times);
       return { ...laneView(query), ...fresh, ...answer };
     },
-    { scope: "delivery-times:read", parse: "none", ...operation },
+    route(operation),
   );
 }
 

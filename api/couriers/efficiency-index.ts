@@ -1,27 +1,21 @@
 /** `POST /v2/couriers/efficiency-index` (document 1, "Couriers"): couriers of a lane by their index, best first. */
 
 import { type Static, Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import type { CourierEfficiency as Row } from "#analytics/benchmarks.ts";
-import { authenticated } from "#api/auth/authenticated.ts";
+import { merchantRoutes } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
-import { SMALL_BODY_BYTES } from "#api/http/body-limits.ts";
-import { readChecked } from "#api/http/read-json.ts";
-import { described, json } from "#core/platform/openapi/operation.ts";
-import { compileSchema } from "#core/platform/schema/compile-schema.ts";
+import { declared, route } from "#core/platform/http/access.ts";
+import { json } from "#core/platform/openapi/operation.ts";
 import { freshness } from "./freshness.ts";
 import {
   courierFields,
   EXAMPLE_LANE,
   interval,
-  LaneRequest,
   laneFields,
   laneOperation,
   laneQuery,
   laneView,
 } from "./lane-request.ts";
-
-const checker = compileSchema(LaneRequest);
 
 const { courierCode, sampleSize, level, weightBand, status } = courierFields;
 const score = Type.Union([Type.Number(), Type.Null()], { description: "0 to 100" });
@@ -48,7 +42,8 @@ export const EfficiencyIndex = Type.Object({
 });
 type EfficiencyIndex = Static<typeof EfficiencyIndex>;
 
-const operation = described({
+const operation = declared({
+  access: { scope: "efficiency-index:read" },
   ...laneOperation,
   id: "readEfficiencyIndex",
   summary: "Couriers of a lane by their efficiency index",
@@ -79,17 +74,16 @@ const operation = described({
 export function efficiencyIndexRoute(deps: ApiDeps) {
   const { benchmarks, live } = deps;
   const asOf = freshness(deps);
-  return new Elysia().use(authenticated(deps)).post(
+  return merchantRoutes(deps).post(
     "/v2/couriers/efficiency-index",
-    async ({ request, caller }): Promise<EfficiencyIndex> => {
-      const body = await readChecked(request, checker, SMALL_BODY_BYTES);
+    async ({ body, caller }): Promise<EfficiencyIndex> => {
       const query = laneQuery(body, caller, live.now());
       const isFull = body.detail === "full";
       const fresh = isFull ? { asOf: await asOf() } : {};
       const rows = await benchmarks.efficiencyIndex(query);
       return { ...laneView(query), ...fresh, ranking: rows.map(isFull ? fullRowView : rowView) };
     },
-    { scope: "efficiency-index:read", parse: "none", ...operation },
+    route(operation),
   );
 }
 

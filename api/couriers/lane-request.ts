@@ -1,8 +1,10 @@
 /** What both courier benchmarks are asked (document 1, "Couriers"): a lane and the couriers to compare on it. */
+
 import { type Static, Type } from "@sinclair/typebox";
 import type { DeliveryTimesQuery } from "#analytics/benchmarks.ts";
 import type { Caller } from "#api/auth/authenticated.ts";
 import { ProblemDocument, validationFailed } from "#api/http/error-response.ts";
+import { jsonBody } from "#api/http/read-json.ts";
 import {
   areaOfCap,
   GRAINS,
@@ -96,10 +98,11 @@ export const laneOperation = {
       rule: "the postal code of an Italian place",
     }),
   ),
-  body: {
-    schema: LaneRequest,
-    example: { destCap: "00184", couriers: ["GLS_ITA", "BRT_ITA"], weightKg: 2.5 },
-  },
+  body: jsonBody(LaneRequest, {
+    destCap: "00184",
+    couriers: ["GLS_ITA", "BRT_ITA"],
+    weightKg: 2.5,
+  }),
   errors: ["BENCHMARKS_UNAVAILABLE" as const],
   problems: { statuses: [503], schema: BenchmarksUnavailable },
 };

@@ -7,6 +7,7 @@
 import type { Caller } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { beginRequest, endRequest } from "#core/merchants/store/idempotency.ts";
+import type { Declaration } from "#core/platform/http/access.ts";
 import {
   faultsOfKey,
   IDEMPOTENCY_KEY,
@@ -17,15 +18,14 @@ import {
   REPLAYED,
 } from "#core/platform/http/idempotency-key.ts";
 import { packAnswer, unpackAnswer } from "#core/platform/http/kept-answer.ts";
-import type { Operation } from "#core/platform/openapi/operation.ts";
 import { turns } from "#core/platform/process/next-turn.ts";
 import { validationFailed } from "./error-response.ts";
 
-/** An operation that takes the key. */
-export function repeatable(operation: Operation): Operation {
-  const { parameters = [], errors = [] } = operation;
+/** The declaration of a route that takes the key. */
+export function repeatable<const D extends Declaration>(declaration: D): D {
+  const { parameters = [], errors = [] } = declaration;
   return {
-    ...operation,
+    ...declaration,
     parameters: [...parameters, KEY_PARAMETER],
     errors: [...errors, ...KEY_ERRORS],
   };

@@ -4,8 +4,9 @@ import type { Static, TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { Problem } from "#core/platform/errors/problem.ts";
 import { readJsonValue } from "#core/platform/http/body/read-json.ts";
-import type { CompiledSchema } from "#core/platform/schema/compile-schema.ts";
+import { type CompiledSchema, compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { FAULTS_COUNTED, listFaults } from "#core/platform/schema/fault.ts";
+import { SMALL_BODY_BYTES } from "./body-limits.ts";
 import { validationFailed } from "./error-response.ts";
 
 /** No schema of ours goes deeper; what lies below is not ours and stays as it is. */
@@ -18,11 +19,22 @@ export async function readJson(request: Request, limitBytes: number): Promise<un
   return value;
 }
 
+/** A body that its schema judges. */
+export function jsonBody<T extends TSchema>(
+  schema: T,
+  example: Static<T>,
+  limitBytes = SMALL_BODY_BYTES,
+) {
+  const checker = compileSchema(schema);
+  const read = (request: Request) => readChecked(request, checker, limitBytes);
+  return { schema, example, limitBytes, read };
+}
+
 /**
  * A null member counts as absent and a member that the schema does not know is left out.
  * @throws {Problem} 400, 408, 413 as `readJson`; 422 with every violation found
  */
-export async function readChecked<T extends TSchema>(
+async function readChecked<T extends TSchema>(
   request: Request,
   checker: CompiledSchema<T>,
   limitBytes: number,

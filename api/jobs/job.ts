@@ -1,8 +1,7 @@
 /** `GET /v2/jobs/{jobId}` (document 1, "Jobs"): jobs are private to the channel and kept 30 days. */
 
 import { type Static, Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
-import { authenticated } from "#api/auth/authenticated.ts";
+import { merchantRoutes } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { NOT_MODIFIED, TAG_HEADERS, tagged, taggedText } from "#api/http/paging.ts";
 import {
@@ -12,7 +11,8 @@ import {
 } from "#core/merchants/store/jobs/import-jobs.ts";
 import { readParcelJob } from "#core/merchants/store/jobs/parcel-jobs.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { described, inPath, json } from "#core/platform/openapi/operation.ts";
+import { declared, route } from "#core/platform/http/access.ts";
+import { inPath, json } from "#core/platform/openapi/operation.ts";
 import { jsonObject } from "#core/platform/process/json-text.ts";
 import { companyPartition } from "#core/platform/redis/keys.ts";
 import { nullableText as text } from "#core/platform/schema/nullable.ts";
@@ -40,7 +40,8 @@ export const JobView = Type.Object({
 type JobView = Static<typeof JobView>;
 
 const JOB_ID = "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11";
-const operation = described({
+const operation = declared({
+  access: { scope: "jobs:read" },
   id: "readJob",
   summary: "Read a background job",
   description: "Ask every few seconds until `status` is `completed` or `failed`.",
@@ -92,7 +93,7 @@ const ID_FORM = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 export function jobRoute(deps: ApiDeps) {
   const { redis, live } = deps;
-  return new Elysia().use(authenticated(deps)).get(
+  return merchantRoutes(deps).get(
     "/v2/jobs/:jobId",
     async ({ request, params, caller: { channel, configuration } }) => {
       const partition = companyPartition(channel.companyId);
@@ -109,7 +110,7 @@ export function jobRoute(deps: ApiDeps) {
       const members = Object.entries(view).map(([name, value]) => [name, JSON.stringify(value)]);
       return taggedText(request, jsonObject({ ...Object.fromEntries(members), result }));
     },
-    { scope: "jobs:read", ...operation },
+    route(operation),
   );
 }
 

@@ -1,13 +1,10 @@
 /** `POST /v2/labels/confirm` (document 1, "Labels"): closes the day for a batch of labels. */
 
 import { type Static, Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
-import { authenticated, type Caller } from "#api/auth/authenticated.ts";
+import { type Caller, merchantRoutes } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
-import { SMALL_BODY_BYTES } from "#api/http/body-limits.ts";
 import { validationFailed } from "#api/http/error-response.ts";
 import { onceByKey, repeatable } from "#api/http/idempotency.ts";
-import { readChecked } from "#api/http/read-json.ts";
 import { ConfirmRequest, confirmFaults } from "#core/merchants/rules/label.ts";
 import { transmissionNumberOf } from "#core/merchants/rules/slip.ts";
 import {
@@ -21,23 +18,21 @@ import {
   type StoredLabel,
   type Transmission,
 } from "#core/merchants/store/labels.ts";
-import { described } from "#core/platform/openapi/operation.ts";
+import { route } from "#core/platform/http/access.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
-import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 import { romeIso } from "#core/platform/time/rome-time.ts";
 import { findCarrier } from "./carriers.ts";
 import type { LabelCarrier, Refusal } from "./label-carrier.ts";
 import {
-  asLabelProblem,
   failed,
   LABEL_PROBLEMS,
+  labelBody,
   labelProblem,
   RefusedLabels,
   unknownCarrier,
 } from "./label-problem.ts";
 
-const checker = compileSchema(ConfirmRequest);
 /** Renewed while a confirmation is in progress; a label is in one transmission only, whoever holds the lock. */
 export const LOCK_TERMS = {
   leaseMs: limit(
@@ -113,54 +108,51 @@ const nothingNew: ConfirmView = {
   createdAt: null,
 };
 
-const operation = described(
-  repeatable({
-    id: "confirmLabels",
-    summary: "Close the day: confirm labels to the carrier",
-    description:
-      "May be repeated: confirmed labels stay in their transmission, and the answer names it and its slip. `Location` is the slip of the latest transmission that contains one of the labels, `transmissions` lists them all. After a call with an unknown outcome, the same labels and pickup are sent to the carrier again under the same `Idempotency-Key`.",
-    rules: [
-      { path: "labelCreationDate", code: "NOT_ALLOWED", rule: "not supported" },
-      { path: "pickupDate", code: "REQUIRED", rule: "with a pickupTime" },
-    ],
-    body: {
-      schema: ConfirmRequest,
-      example: { courier: "GENERIC", labelIds: [81, 65], pickupDate: "2026-11-21" },
-    },
-    answers: {
-      200: {
-        description: "No new transmission: all labels were confirmed before or are not found.",
-        headers: {
-          Location:
-            "Address of the slip of the latest transmission that contains one of the labels; absent if none does.",
-        },
-        content: { schema: ConfirmView, example: nothingNew },
-      },
-      201: {
-        description: "A transmission with at least one label.",
-        headers: { Location: "Address of the transmission slip (PDF)." },
-        content: { schema: ConfirmView, example },
-      },
-    },
-    errors: [
-      "UNKNOWN_CARRIER",
-      "CARRIER_REFUSED",
-      "CONFIRMATION_IN_PROGRESS",
-      "CARRIER_UNREACHABLE",
-      "CARRIER_UNREADABLE",
-    ],
-    problems: LABEL_PROBLEMS,
+const operation = repeatable({
+  access: { scope: null },
+  id: "confirmLabels",
+  summary: "Close the day: confirm labels to the carrier",
+  description:
+    "May be repeated: confirmed labels stay in their transmission, and the answer names it and its slip. `Location` is the slip of the latest transmission that contains one of the labels, `transmissions` lists them all. After a call with an unknown outcome, the same labels and pickup are sent to the carrier again under the same `Idempotency-Key`.",
+  rules: [
+    { path: "labelCreationDate", code: "NOT_ALLOWED", rule: "not supported" },
+    { path: "pickupDate", code: "REQUIRED", rule: "with a pickupTime" },
+  ],
+  body: labelBody(ConfirmRequest, {
+    courier: "GENERIC",
+    labelIds: [81, 65],
+    pickupDate: "2026-11-21",
   }),
-);
+  answers: {
+    200: {
+      description: "No new transmission: all labels were confirmed before or are not found.",
+      headers: {
+        Location:
+          "Address of the slip of the latest transmission that contains one of the labels; absent if none does.",
+      },
+      content: { schema: ConfirmView, example: nothingNew },
+    },
+    201: {
+      description: "A transmission with at least one label.",
+      headers: { Location: "Address of the transmission slip (PDF)." },
+      content: { schema: ConfirmView, example },
+    },
+  },
+  errors: [
+    "UNKNOWN_CARRIER",
+    "CARRIER_REFUSED",
+    "CONFIRMATION_IN_PROGRESS",
+    "CARRIER_UNREACHABLE",
+    "CARRIER_UNREADABLE",
+  ],
+  problems: LABEL_PROBLEMS,
+});
 
 export function confirmLabelsRoute(deps: ApiDeps) {
   const { redis } = deps;
-  return new Elysia().use(authenticated(deps)).post(
+  return merchantRoutes(deps).post(
     "/v2/labels/confirm",
-    async ({ request, caller, set }): Promise<ConfirmView> => {
-      const body = await readChecked(request, checker, SMALL_BODY_BYTES).catch((error) => {
-        throw asLabelProblem(error);
-      });
+    async ({ body, request, caller, set }): Promise<ConfirmView> => {
       const faults = confirmFaults(body);
       if (faults.length > 0) throw validationFailed(faults, body);
       const found = findCarrier(deps.config, caller, body.courier);
@@ -179,7 +171,7 @@ export function confirmLabelsRoute(deps: ApiDeps) {
         }
       });
     },
-    { scope: null, parse: "none", ...operation },
+    route(operation),
   );
 }
 

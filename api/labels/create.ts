@@ -1,25 +1,22 @@
 /** `POST /v2/labels` (document 1, "Labels"). */
 
-import { Elysia } from "elysia";
-import { authenticated, type Caller } from "#api/auth/authenticated.ts";
+import { type Caller, merchantRoutes } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { LIST_BODY_BYTES } from "#api/http/body-limits.ts";
 import { validationFailed } from "#api/http/error-response.ts";
 import { onceByKey, repeatable } from "#api/http/idempotency.ts";
-import { readChecked } from "#api/http/read-json.ts";
 import type { ChannelCourier } from "#core/configuration/store/configuration.ts";
 import { LabelRequest, LabelView, labelFaults } from "#core/merchants/rules/label.ts";
 import { readLabelContents } from "#core/merchants/store/labels.ts";
 import type { Problem } from "#core/platform/errors/problem.ts";
-import { described, json } from "#core/platform/openapi/operation.ts";
-import { compileSchema } from "#core/platform/schema/compile-schema.ts";
+import { route } from "#core/platform/http/access.ts";
+import { json } from "#core/platform/openapi/operation.ts";
 import { findCarrier } from "./carriers.ts";
 import { errorLabel } from "./error-label.ts";
 import type { LabelOrder } from "./label-carrier.ts";
-import { asLabelProblem, LABEL_PROBLEMS, labelProblem, unknownCarrier } from "./label-problem.ts";
+import { LABEL_PROBLEMS, labelBody, labelProblem, unknownCarrier } from "./label-problem.ts";
 import { type Obtained, obtainLabel, withBoxes } from "./obtain-label.ts";
 
-const checker = compileSchema(LabelRequest);
 const BUSY_RETRY_SECONDS = "5";
 
 const example = (isExisting: boolean): LabelView => ({
@@ -33,60 +30,56 @@ const example = (isExisting: boolean): LabelView => ({
   isExisting,
 });
 
-const operation = described(
-  repeatable({
-    id: "createLabel",
-    summary: "Make the labels of a shipment",
-    description:
-      "Idempotent by (channel, carrier, reference): the carrier is called once. After a call whose outcome nobody knows, the carrier is asked for it before it is called again. Labels are kept for 400 days.",
-    rules: [
-      { path: "source", code: "NOT_ALLOWED", rule: "in the platform registry" },
-      { path: "consignee.state", code: "BAD_FORMAT", rule: "2 letters in Italy" },
-      { path: "monetary.amount", code: "REQUIRED", rule: "with cash on delivery" },
-      { path: "weight", code: "REQUIRED", rule: "without parcels, where the carrier asks for it" },
-      { path: "parcels[].boxCode", code: "NOT_ALLOWED", rule: "in the company's box registry" },
-    ],
-    body: {
-      schema: LabelRequest,
-      limitBytes: LIST_BODY_BYTES,
-      example: {
-        courier: "GENERIC",
-        reference: "1001",
-        source: "shopify",
-        consignee: {
-          name: "Mario Rossi",
-          street: "Via Roma 1",
-          city: "Roma",
-          state: "RM",
-          postcode: "00184",
-          country: "IT",
-        },
-        parcels: [{ weight: 1.2, length: 30, width: 20, height: 10 }],
+const operation = repeatable({
+  access: { scope: null },
+  id: "createLabel",
+  summary: "Make the labels of a shipment",
+  description:
+    "Idempotent by (channel, carrier, reference): the carrier is called once. After a call whose outcome nobody knows, the carrier is asked for it before it is called again. Labels are kept for 400 days.",
+  rules: [
+    { path: "source", code: "NOT_ALLOWED", rule: "in the platform registry" },
+    { path: "consignee.state", code: "BAD_FORMAT", rule: "2 letters in Italy" },
+    { path: "monetary.amount", code: "REQUIRED", rule: "with cash on delivery" },
+    { path: "weight", code: "REQUIRED", rule: "without parcels, where the carrier asks for it" },
+    { path: "parcels[].boxCode", code: "NOT_ALLOWED", rule: "in the company's box registry" },
+  ],
+  body: labelBody(
+    LabelRequest,
+    {
+      courier: "GENERIC",
+      reference: "1001",
+      source: "shopify",
+      consignee: {
+        name: "Mario Rossi",
+        street: "Via Roma 1",
+        city: "Roma",
+        state: "RM",
+        postcode: "00184",
+        country: "IT",
       },
+      parcels: [{ weight: 1.2, length: 30, width: 20, height: 10 }],
     },
-    answers: {
-      200: json("The label exists.", LabelView, example(true)),
-      201: json("The label has been made.", LabelView, example(false)),
-    },
-    errors: [
-      "UNKNOWN_CARRIER",
-      "CARRIER_REFUSED",
-      "LABEL_IN_PROGRESS",
-      "CARRIER_UNREACHABLE",
-      "CARRIER_UNREADABLE",
-    ],
-    problems: LABEL_PROBLEMS,
-  }),
-);
+    LIST_BODY_BYTES,
+  ),
+  answers: {
+    200: json("The label exists.", LabelView, example(true)),
+    201: json("The label has been made.", LabelView, example(false)),
+  },
+  errors: [
+    "UNKNOWN_CARRIER",
+    "CARRIER_REFUSED",
+    "LABEL_IN_PROGRESS",
+    "CARRIER_UNREACHABLE",
+    "CARRIER_UNREADABLE",
+  ],
+  problems: LABEL_PROBLEMS,
+});
 
 export function createLabelRoute(deps: ApiDeps) {
   const { redis, live } = deps;
-  return new Elysia().use(authenticated(deps)).post(
+  return merchantRoutes(deps).post(
     "/v2/labels",
-    async ({ request, caller, set }): Promise<LabelView> => {
-      const body = await readChecked(request, checker, LIST_BODY_BYTES).catch((error) => {
-        throw asLabelProblem(error);
-      });
+    async ({ body, request, caller, set }): Promise<LabelView> => {
       const found = findCarrier(deps.config, caller, body.courier);
       if (!found) throw unknownCarrier();
       const { carrier, courier } = found;
@@ -112,7 +105,7 @@ export function createLabelRoute(deps: ApiDeps) {
         }),
       });
     },
-    { scope: null, parse: "none", ...operation },
+    route(operation),
   );
 }
 

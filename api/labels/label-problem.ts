@@ -1,6 +1,7 @@
 /** Errors of labels: problem documents (document 1, "Errors"). */
-import { Type } from "@sinclair/typebox";
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { ProblemDocument } from "#api/http/error-response.ts";
+import { jsonBody } from "#api/http/read-json.ts";
 import { LabelFormat } from "#core/merchants/rules/label.ts";
 import type { ErrorCode, StatusOf } from "#core/platform/errors/error-catalogue.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
@@ -68,7 +69,12 @@ export function unknownCarrier(): Problem {
 }
 
 /** A body that cannot be read is a label error too. */
-export function asLabelProblem(error: unknown): unknown {
-  if (!(error instanceof Problem) || error.status !== 400) return error;
-  return labelProblem(400, error.code, error.detail, error.members);
+export function labelBody<T extends TSchema>(schema: T, example: Static<T>, limitBytes?: number) {
+  const body = jsonBody(schema, example, limitBytes);
+  return { ...body, read: (request: Request) => body.read(request).catch(refuseAsLabel) };
+}
+
+function refuseAsLabel(error: unknown): never {
+  if (!(error instanceof Problem) || error.status !== 400) throw error;
+  throw labelProblem(400, error.code, error.detail, error.members);
 }

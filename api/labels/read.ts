@@ -1,15 +1,15 @@
 /** `GET /v2/labels/{id}`, an extension of document 1: a label again, after its answer was lost or days later. */
 
 import { type Static, Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
-import { authenticated } from "#api/auth/authenticated.ts";
+import { merchantRoutes } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { NOT_MODIFIED, TAG_HEADERS, tagged } from "#api/http/paging.ts";
 import { LabelView } from "#core/merchants/rules/label.ts";
 import { transmissionNumberOf } from "#core/merchants/rules/slip.ts";
 import { readLabelContents, readLabels } from "#core/merchants/store/labels.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { described, idInPath, json } from "#core/platform/openapi/operation.ts";
+import { declared, route } from "#core/platform/http/access.ts";
+import { idInPath, json } from "#core/platform/openapi/operation.ts";
 import { idOf } from "#core/platform/schema/path-id.ts";
 import { romeIso } from "#core/platform/time/rome-time.ts";
 import { labelView } from "./create.ts";
@@ -31,7 +31,8 @@ export const LabelAgain = Type.Object({
 });
 type LabelAgain = Static<typeof LabelAgain>;
 
-const operation = described({
+const operation = declared({
+  access: { scope: null },
   id: "readLabel",
   summary: "Read a label again",
   description: "Labels are kept for 400 days. A label that is still being made is not found.",
@@ -60,7 +61,7 @@ const operation = described({
 
 export function readLabelRoute(deps: ApiDeps) {
   const { redis, config } = deps;
-  return new Elysia().use(authenticated(deps)).get(
+  return merchantRoutes(deps).get(
     "/v2/labels/:id",
     async ({ params, request, caller: { company, channel } }): Promise<Response> => {
       const owner = { companyId: company.id, channelId: channel.id };
@@ -79,6 +80,6 @@ export function readLabelRoute(deps: ApiDeps) {
       };
       return tagged(request, view);
     },
-    { scope: null, ...operation },
+    route(operation),
   );
 }

@@ -1,13 +1,13 @@
 /** `GET /v2/labels/transmissions/{id}`, an extension of document 1: a transmission again, with its slip and its labels. */
 
 import { type Static, Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
-import { authenticated } from "#api/auth/authenticated.ts";
+import { merchantRoutes } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { NOT_MODIFIED, TAG_HEADERS, tagged } from "#api/http/paging.ts";
 import { readTransmission } from "#core/merchants/store/labels.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { described, idInPath, json } from "#core/platform/openapi/operation.ts";
+import { declared, route } from "#core/platform/http/access.ts";
+import { idInPath, json } from "#core/platform/openapi/operation.ts";
 import { nullableText } from "#core/platform/schema/nullable.ts";
 import { idOf } from "#core/platform/schema/path-id.ts";
 import { romeIso } from "#core/platform/time/rome-time.ts";
@@ -24,7 +24,8 @@ export const TransmissionAgain = Type.Object({
 });
 type TransmissionAgain = Static<typeof TransmissionAgain>;
 
-const operation = described({
+const operation = declared({
+  access: { scope: null },
   id: "readTransmission",
   summary: "Read a transmission again",
   description: "Transmissions are kept for 400 days.",
@@ -51,7 +52,7 @@ const operation = described({
 
 export function transmissionRoute(deps: ApiDeps) {
   const { redis, config } = deps;
-  return new Elysia().use(authenticated(deps)).get(
+  return merchantRoutes(deps).get(
     "/v2/labels/transmissions/:id",
     async ({ params, request, caller: { company, channel } }): Promise<Response> => {
       const owner = { companyId: company.id, channelId: channel.id };
@@ -73,6 +74,6 @@ export function transmissionRoute(deps: ApiDeps) {
       };
       return tagged(request, view);
     },
-    { scope: null, ...operation },
+    route(operation),
   );
 }

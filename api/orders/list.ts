@@ -1,8 +1,7 @@
 /** `GET /v2/orders` (document 1, "Orders"): a page of the channel's orders, or the one of a natural key. */
 
 import { Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
-import { authenticated, type Caller } from "#api/auth/authenticated.ts";
+import { type Caller, merchantRoutes } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { validationFailed } from "#api/http/error-response.ts";
 import {
@@ -15,8 +14,9 @@ import {
 } from "#api/http/paging.ts";
 import { OrderView } from "#core/merchants/rules/order.ts";
 import { findOrder, listOrders } from "#core/merchants/store/orders.ts";
+import { declared, route } from "#core/platform/http/access.ts";
 import { searchParamsOf } from "#core/platform/http/search-params.ts";
-import { described, inSamples, query } from "#core/platform/openapi/operation.ts";
+import { inSamples, query } from "#core/platform/openapi/operation.ts";
 import { jsonList } from "#core/platform/process/json-text.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import { EXAMPLE_ORDER, orderAnswer, orderNotFound, ownerOf } from "./order-answer.ts";
@@ -31,7 +31,8 @@ const text = Type.String();
 /** Never refused. */
 const lenient = Type.Union([Type.Integer(), text, Type.Array(text)]);
 
-const operation = described({
+const operation = declared({
+  access: { scope: "orders:read" },
   id: "listOrders",
   summary: "List the channel's orders, or look one up by its natural key",
   description:
@@ -61,7 +62,7 @@ const operation = described({
 
 export function ordersRoute(deps: ApiDeps) {
   const { redis } = deps;
-  return new Elysia().use(authenticated(deps)).get(
+  return merchantRoutes(deps).get(
     "/v2/orders",
     async ({ request, caller, set }) => {
       const params = searchParamsOf(request);
@@ -83,7 +84,7 @@ export function ordersRoute(deps: ApiDeps) {
       });
       return taggedText(request, await jsonList(orders, (order) => orderAnswer(order, caller)));
     },
-    { scope: "orders:read", ...operation },
+    route(operation),
   );
 }
 

@@ -1,14 +1,13 @@
 /** `GET`, `POST` and `DELETE /v2/parcels` (document 1, "Order parcels"). */
 
 import { type Static, Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
-import { authenticated, type Caller } from "#api/auth/authenticated.ts";
+import { type Caller, merchantRoutes } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { LIST_BODY_BYTES } from "#api/http/body-limits.ts";
 import { validationFailed } from "#api/http/error-response.ts";
 import { onceByKey, repeatable } from "#api/http/idempotency.ts";
 import { linkPages, NOT_MODIFIED, PAGE_HEADERS, TAG_HEADERS, tagged } from "#api/http/paging.ts";
-import { readChecked } from "#api/http/read-json.ts";
+import { jsonBody } from "#api/http/read-json.ts";
 import { ownerOf } from "#api/orders/order-answer.ts";
 import {
   OrderParcelView,
@@ -21,9 +20,9 @@ import {
 import { saveParcelJob } from "#core/merchants/store/jobs/parcel-jobs.ts";
 import { changeOrder, createOrder, findOrder } from "#core/merchants/store/orders.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
+import { declared, route } from "#core/platform/http/access.ts";
 import { searchParamsOf } from "#core/platform/http/search-params.ts";
-import { described, json, query } from "#core/platform/openapi/operation.ts";
-import { compileSchema } from "#core/platform/schema/compile-schema.ts";
+import { json, query } from "#core/platform/openapi/operation.ts";
 import {
   checkProduct,
   EXAMPLE_CREATION,
@@ -35,8 +34,6 @@ import {
   parcelNotFound,
   readParcelQuery,
 } from "./parcel-access.ts";
-
-const checker = compileSchema(ParcelsCreation);
 
 export const OrderParcelPage = Type.Object({
   items: Type.Array(OrderParcelView),
@@ -62,7 +59,8 @@ const ofOrder = [
 ];
 
 const OPERATIONS = {
-  list: described({
+  list: declared({
+    access: { scope: "parcels:read", check: checkProduct },
     id: "listParcels",
     summary: "List the parcels of an order",
     parameters: [
@@ -90,26 +88,26 @@ const OPERATIONS = {
     },
     errors: ["PRODUCT_NOT_OWNED", "VALIDATION_FAILED"],
   }),
-  create: described(
-    repeatable({
-      id: "createParcels",
-      summary: "Create an order with its parcels",
-      description: `More than ${PARCELS_ANSWERED_AT_ONCE} parcels, at most 1,000, are answered 202 with a job.`,
-      rules: [{ path: "orderOrigin", code: "NOT_ALLOWED", rule: "in the platform registry" }],
-      body: { schema: ParcelsCreation, limitBytes: LIST_BODY_BYTES, example: EXAMPLE_CREATION },
-      answers: {
-        201: json("The parcels, in the order given.", Type.Array(OrderParcelView), EXAMPLE_PARCELS),
-        202: json("A job; its result has the hashes.", AcceptedParcels, {
-          jobId: "0f6a2d6b-5a54-4a05-8f5f-2f9a7a7b7d10",
-          status: "processing",
-          statusUrl: "/jobs/0f6a2d6b-5a54-4a05-8f5f-2f9a7a7b7d10",
-          totalParcels: 101,
-        }),
-      },
-      errors: ["PRODUCT_NOT_OWNED", "ORDER_EXISTS"],
-    }),
-  ),
-  remove: described({
+  create: repeatable({
+    access: { scope: "parcels:create", check: checkProduct },
+    id: "createParcels",
+    summary: "Create an order with its parcels",
+    description: `More than ${PARCELS_ANSWERED_AT_ONCE} parcels, at most 1,000, are answered 202 with a job.`,
+    rules: [{ path: "orderOrigin", code: "NOT_ALLOWED", rule: "in the platform registry" }],
+    body: jsonBody(ParcelsCreation, EXAMPLE_CREATION, LIST_BODY_BYTES),
+    answers: {
+      201: json("The parcels, in the order given.", Type.Array(OrderParcelView), EXAMPLE_PARCELS),
+      202: json("A job; its result has the hashes.", AcceptedParcels, {
+        jobId: "0f6a2d6b-5a54-4a05-8f5f-2f9a7a7b7d10",
+        status: "processing",
+        statusUrl: "/jobs/0f6a2d6b-5a54-4a05-8f5f-2f9a7a7b7d10",
+        totalParcels: 101,
+      }),
+    },
+    errors: ["PRODUCT_NOT_OWNED", "ORDER_EXISTS"],
+  }),
+  remove: declared({
+    access: { scope: "parcels:delete", check: checkProduct },
     id: "deleteParcels",
     summary: "Delete all parcels of an order",
     parameters: ofOrder,
@@ -120,12 +118,10 @@ const OPERATIONS = {
 
 export function parcelsRoute(deps: ApiDeps) {
   const { redis, live } = deps;
-  return new Elysia()
-    .use(authenticated(deps))
+  return merchantRoutes(deps)
     .get(
       "/v2/parcels",
       async ({ request, caller, set }) => {
-        checkProduct(caller);
         const query = readParcelQuery(searchParamsOf(request));
         const { orderOrigin, orderReference, page, limit } = query;
         const order = await findOrder(redis, ownerOf(caller), orderOrigin, orderReference);
@@ -141,13 +137,11 @@ export function parcelsRoute(deps: ApiDeps) {
           pages,
         } satisfies OrderParcelPage);
       },
-      { scope: "parcels:read", ...OPERATIONS.list },
+      route(OPERATIONS.list),
     )
     .post(
       "/v2/parcels",
-      async ({ request, caller, set }): Promise<OrderParcelView[] | AcceptedParcels> => {
-        checkProduct(caller);
-        const body = await readChecked(request, checker, LIST_BODY_BYTES);
+      async ({ body, request, caller, set }): Promise<OrderParcelView[] | AcceptedParcels> => {
         checkOrigin(body.orderOrigin, caller);
         const owner = ownerOf(caller);
         const carryOut = async (): Promise<AcceptedParcels | { readonly createdAtMs: number }> => {
@@ -177,12 +171,11 @@ export function parcelsRoute(deps: ApiDeps) {
         const record = orderOfParcels(owner.channelId, body, done.createdAtMs);
         return record.parcels.map((parcel) => parcelView(record, parcel));
       },
-      { scope: "parcels:create", parse: "none", ...OPERATIONS.create },
+      route(OPERATIONS.create),
     )
     .delete(
       "/v2/parcels",
       async ({ request, caller, set }) => {
-        checkProduct(caller);
         const query = readParcelQuery(searchParamsOf(request));
         const owner = ownerOf(caller);
         const order = await findOrder(redis, owner, query.orderOrigin, query.orderReference);
@@ -194,7 +187,7 @@ export function parcelsRoute(deps: ApiDeps) {
         if (!changed) throw parcelNotFound();
         set.status = 204;
       },
-      { scope: "parcels:delete", ...OPERATIONS.remove },
+      route(OPERATIONS.remove),
     );
 }
 

@@ -1,13 +1,11 @@
 /** `GET`, `PATCH` and `DELETE /v2/parcels/{hash}` (document 1, "Order parcels"). */
 
 import { Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
-import { authenticated, type Caller } from "#api/auth/authenticated.ts";
+import { type Caller, merchantRoutes } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
-import { SMALL_BODY_BYTES } from "#api/http/body-limits.ts";
 import { validationFailed } from "#api/http/error-response.ts";
 import { NOT_MODIFIED, TAG_HEADERS, tagged } from "#api/http/paging.ts";
-import { readChecked } from "#api/http/read-json.ts";
+import { jsonBody } from "#api/http/read-json.ts";
 import { ownerOf } from "#api/orders/order-answer.ts";
 import type { OrderRecord } from "#core/merchants/rules/order.ts";
 import {
@@ -18,12 +16,10 @@ import {
   withParcelChanged,
 } from "#core/merchants/rules/order-parcel.ts";
 import { changeOrder, orderOfParcel } from "#core/merchants/store/orders.ts";
-import { described, inPath } from "#core/platform/openapi/operation.ts";
+import { declared, route } from "#core/platform/http/access.ts";
+import { inPath } from "#core/platform/openapi/operation.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
-import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { checkProduct, EXAMPLE_PARCELS, parcelNotFound } from "./parcel-access.ts";
-
-const checker = compileSchema(ParcelUpdate);
 
 const [example] = EXAMPLE_PARCELS;
 const content = { schema: OrderParcelView, example };
@@ -33,7 +29,8 @@ const common = {
 };
 
 const OPERATIONS = {
-  read: described({
+  read: declared({
+    access: { scope: "parcels:read", check: checkProduct },
     ...common,
     id: "readParcel",
     summary: "Read a parcel",
@@ -42,15 +39,17 @@ const OPERATIONS = {
       ...NOT_MODIFIED,
     },
   }),
-  change: described({
+  change: declared({
+    access: { scope: "parcels:update", check: checkProduct },
     ...common,
     id: "updateParcel",
     summary: "Change fields of a parcel",
     rules: [{ path: "", code: "REQUIRED", rule: "at least one field that is not null" }],
-    body: { schema: ParcelUpdate, example: { weightKg: 1.4 } },
+    body: jsonBody(ParcelUpdate, { weightKg: 1.4 }),
     answers: { 200: { description: "The parcel as it now is.", content } },
   }),
-  remove: described({
+  remove: declared({
+    access: { scope: "parcels:delete", check: checkProduct },
     ...common,
     id: "deleteParcel",
     summary: "Delete a parcel",
@@ -60,40 +59,35 @@ const OPERATIONS = {
 
 export function parcelRoute(deps: ApiDeps) {
   const { redis, live } = deps;
-  return new Elysia()
-    .use(authenticated(deps))
+  return merchantRoutes(deps)
     .get(
       "/v2/parcels/:hash",
       async ({ request, params, caller }) => {
-        checkProduct(caller);
         const order = await orderOfParcel(redis, ownerOf(caller), params.hash);
         return tagged(request, shown(order?.record, params.hash));
       },
-      { scope: "parcels:read", ...OPERATIONS.read },
+      route(OPERATIONS.read),
     )
     .patch(
       "/v2/parcels/:hash",
-      async ({ params, request, caller }) => {
-        checkProduct(caller);
-        const update = await readChecked(request, checker, SMALL_BODY_BYTES);
+      async ({ params, body: update, caller }) => {
         if (Object.keys(update).length === 0) throw nothingToUpdate();
         const changed = await changeParcel(redis, caller, params.hash, (record) =>
           withParcelChanged(record, params.hash, update, live.now()),
         );
         return shown(changed, params.hash);
       },
-      { scope: "parcels:update", parse: "none", ...OPERATIONS.change },
+      route(OPERATIONS.change),
     )
     .delete(
       "/v2/parcels/:hash",
       async ({ params, caller, set }) => {
-        checkProduct(caller);
         await changeParcel(redis, caller, params.hash, (record) =>
           withoutParcels(record, params.hash, live.now()),
         );
         set.status = 204;
       },
-      { scope: "parcels:delete", ...OPERATIONS.remove },
+      route(OPERATIONS.remove),
     );
 }
 

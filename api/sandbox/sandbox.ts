@@ -1,8 +1,8 @@
 /** `/v2/sandbox/{id}` (document 1, "Sandbox"): an entity for integration tests, with its four methods. */
 
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
-import { authenticated } from "#api/auth/authenticated.ts";
+import { Value } from "@sinclair/typebox/value";
+import { merchantRoutes } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { SANDBOX_BODY_BYTES } from "#api/http/body-limits.ts";
 import { checkedBody, readJson } from "#api/http/read-json.ts";
@@ -13,7 +13,8 @@ import {
   type SandboxValues,
 } from "#core/merchants/store/sandbox.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { described, idInPath } from "#core/platform/openapi/operation.ts";
+import { declared, route } from "#core/platform/http/access.ts";
+import { idInPath } from "#core/platform/openapi/operation.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 
 const stringValue = Type.String({ maxLength: 10_000 });
@@ -54,9 +55,6 @@ export const SandboxView = Type.Object({
 });
 type SandboxView = Static<typeof SandboxView>;
 
-const putChecker = compileSchema(SandboxPut);
-const patchChecker = compileSchema(SandboxPatch);
-
 const example: SandboxView = {
   id: 1,
   stringValue: "a",
@@ -72,29 +70,33 @@ const content = { schema: SandboxView, example };
 const common = { parameters: [idInPath(1)], errors: ["SANDBOX_NOT_FOUND"] as const };
 
 const OPERATIONS = {
-  read: described({
+  read: declared({
+    access: { scope: "sandbox:read" },
     ...common,
     id: "readSandboxEntity",
     summary: "Read the sandbox entity",
     answers: { 200: { description: "The entity.", content } },
   }),
-  replace: described({
+  replace: declared({
+    access: { scope: "sandbox:write" },
     ...common,
     id: "replaceSandboxEntity",
     summary: "Replace every field of the sandbox entity",
-    body: { schema: SandboxPut, limitBytes: SANDBOX_BODY_BYTES, example: values },
+    body: bodyWithNulls(SandboxPut, values),
     answers: { 200: { description: "The entity as it now is.", content } },
   }),
-  change: described({
+  change: declared({
+    access: { scope: "sandbox:write" },
     ...common,
     id: "updateSandboxEntity",
     summary: "Change fields of the sandbox entity",
     description:
       "A null leaves a field as it is, except `dateTimeValue`, which may be null itself and becomes it.",
-    body: { schema: SandboxPatch, limitBytes: SANDBOX_BODY_BYTES, example: { intValue: 2 } },
+    body: bodyWithNulls(SandboxPatch, { intValue: 2 }),
     answers: { 200: { description: "The entity as it now is.", content } },
   }),
-  remove: described({
+  remove: declared({
+    access: { scope: "sandbox:write" },
     ...common,
     id: "deleteSandboxEntity",
     summary: "Delete the sandbox entity",
@@ -107,32 +109,30 @@ const ID_FORM = /^[1-9]\d{0,14}$/;
 
 export function sandboxRoute(deps: ApiDeps) {
   const { redis, live } = deps;
-  const writable = { scope: "sandbox:write", parse: "none" } as const;
-  return new Elysia()
-    .use(authenticated(deps))
+  return merchantRoutes(deps)
     .get(
       PATH,
       async ({ params, caller }) =>
         viewOf(await readSandbox(redis, caller.channel, idOf(params.id))),
-      { scope: "sandbox:read", ...OPERATIONS.read },
+      route(OPERATIONS.read),
     )
     .put(
       PATH,
-      async ({ params, request, caller }) => {
-        const values = await readPut(request);
+      async ({ params, body: { dateTimeValue = null, ...others }, caller }) => {
+        const values = { ...others, dateTimeValue };
         const id = idOf(params.id);
         return viewOf(await changeSandbox(redis, caller.channel, id, values, live.now()));
       },
-      { ...writable, ...OPERATIONS.replace },
+      route(OPERATIONS.replace),
     )
     .patch(
       PATH,
-      async ({ params, request, caller }) => {
-        const values = await readPatch(request);
+      async ({ params, body, caller }) => {
+        const values = changesOf(body);
         const id = idOf(params.id);
         return viewOf(await changeSandbox(redis, caller.channel, id, values, live.now()));
       },
-      { ...writable, ...OPERATIONS.change },
+      route(OPERATIONS.change),
     )
     .delete(
       PATH,
@@ -141,7 +141,7 @@ export function sandboxRoute(deps: ApiDeps) {
         viewOf(await changeSandbox(redis, caller.channel, id, null, live.now()));
         return new Response(null, { status: 204 });
       },
-      { ...writable, ...OPERATIONS.remove },
+      route(OPERATIONS.remove),
     );
 }
 
@@ -150,15 +150,24 @@ function idOf(text: string): number {
   return ID_FORM.test(text) ? Number(text) : 0;
 }
 
-async function readPut(request: Request): Promise<SandboxValues> {
-  const body = checkedBody(await readJson(request, SANDBOX_BODY_BYTES), putChecker);
-  const { stringValue, intValue, boolValue, floatValue, dateTimeValue = null } = body;
-  return { stringValue, intValue, boolValue, floatValue, dateTimeValue };
+/** A null member is none that is absent. */
+function bodyWithNulls<T extends TSchema>(schema: T, example: Static<T>) {
+  const checker = compileSchema(schema);
+  const read = async (request: Request) =>
+    Value.Clean(
+      schema,
+      checkedBody(await readJson(request, SANDBOX_BODY_BYTES), checker),
+    ) as Static<T>;
+  return { schema, example, limitBytes: SANDBOX_BODY_BYTES, read };
 }
 
-async function readPatch(request: Request): Promise<Partial<SandboxValues>> {
-  const body = checkedBody(await readJson(request, SANDBOX_BODY_BYTES), patchChecker);
-  const { stringValue, intValue, boolValue, floatValue, dateTimeValue } = body;
+function changesOf({
+  stringValue,
+  intValue,
+  boolValue,
+  floatValue,
+  dateTimeValue,
+}: Static<typeof SandboxPatch>): Partial<SandboxValues> {
   return {
     ...(stringValue != null && { stringValue }),
     ...(intValue != null && { intValue }),

@@ -2,13 +2,12 @@
 
 import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import { Elysia } from "elysia";
-import { authenticated } from "#api/auth/authenticated.ts";
+import { merchantRoutes } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { CREATE_BODY_BYTES } from "#api/http/body-limits.ts";
 import { validationFailed } from "#api/http/error-response.ts";
 import { onceByKey, repeatable } from "#api/http/idempotency.ts";
-import { described } from "#core/platform/openapi/operation.ts";
+import { route } from "#core/platform/http/access.ts";
 import { turns } from "#core/platform/process/next-turn.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { FAULTS_COUNTED, type Fault, listFaults } from "#core/platform/schema/fault.ts";
@@ -79,33 +78,32 @@ const answer = (description: string, items: CreatedShipment[]) => {
   return { description, content: { schema: CreatedShipments, example: { summary, items } } };
 };
 
-const operation = described(
-  repeatable({
-    id: "createShipments",
-    summary: "Create up to 100 shipments",
-    description: "Each item is validated and created on its own.",
-    body: {
-      schema: CreateBody,
-      limitBytes: CREATE_BODY_BYTES,
-      example: { shipments: [EXAMPLE_ITEM] },
+const operation = repeatable({
+  access: { scope: "shipments:write" },
+  id: "createShipments",
+  summary: "Create up to 100 shipments",
+  description: "Each item is validated and created on its own.",
+  body: {
+    schema: CreateBody,
+    limitBytes: CREATE_BODY_BYTES,
+    example: { shipments: [EXAMPLE_ITEM] },
+  },
+  rules: [
+    {
+      path: "shipments[].shipDate",
+      code: "OUT_OF_RANGE",
+      rule: "from 2000-01-01 to a year from today",
     },
-    rules: [
-      {
-        path: "shipments[].shipDate",
-        code: "OUT_OF_RANGE",
-        rule: "from 2000-01-01 to a year from today",
-      },
-    ],
-    answers: {
-      201: answer("Every item was created.", [success]),
-      207: answer("One or more items were rejected.", [success, rejected]),
-    },
-  }),
-);
+  ],
+  answers: {
+    201: answer("Every item was created.", [success]),
+    207: answer("One or more items were rejected.", [success, rejected]),
+  },
+});
 
 export function createRoute(deps: ApiDeps) {
   const { redis, log, live } = deps;
-  return new Elysia().use(authenticated(deps)).post(
+  return merchantRoutes(deps).post(
     "/v2/shipments",
     async ({ request, caller, set }): Promise<CreatedShipments> => {
       const { configuration, channel } = caller;
@@ -123,7 +121,7 @@ export function createRoute(deps: ApiDeps) {
         };
       });
     },
-    { scope: "shipments:write", parse: "none", ...operation },
+    route(operation),
   );
 }
 

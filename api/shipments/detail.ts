@@ -1,17 +1,18 @@
 /** `GET /v2/shipments/{id}` (document 1, "Shipments"): state, history and notifications of a single point in time. */
 
-import { Elysia } from "elysia";
-import { authenticated } from "#api/auth/authenticated.ts";
+import { merchantRoutes } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { NOT_MODIFIED, TAG_HEADERS, tagged } from "#api/http/paging.ts";
 import { EXAMPLE_SUMMARY } from "#api/shipments/example-summary.ts";
 import { ownMoment } from "#api/shipments/own-shipment.ts";
 import { detailPart, ShipmentDetail } from "#api/shipments/shipment-detail.ts";
 import { readNotifications } from "#core/merchants/store/notifications.ts";
-import { described, idInPath, json } from "#core/platform/openapi/operation.ts";
+import { declared, route } from "#core/platform/http/access.ts";
+import { idInPath, json } from "#core/platform/openapi/operation.ts";
 import { summaryOf } from "#core/shipments/store/summary.ts";
 
-const operation = described({
+const operation = declared({
+  access: { scope: "shipments:read" },
   id: "readShipment",
   summary: "Read a shipment with its history",
   parameters: [idInPath(EXAMPLE_SUMMARY.id)],
@@ -44,7 +45,7 @@ const operation = described({
 
 export function detailRoute(deps: ApiDeps) {
   const { redis, live } = deps;
-  return new Elysia().use(authenticated(deps)).get(
+  return merchantRoutes(deps).get(
     "/v2/shipments/:id",
     async ({ params, request, caller: { channel, configuration } }): Promise<Response> => {
       const moment = await ownMoment(deps, channel, params.id);
@@ -56,6 +57,6 @@ export function detailRoute(deps: ApiDeps) {
       };
       return tagged(request, detail);
     },
-    { scope: "shipments:read", ...operation },
+    route(operation),
   );
 }

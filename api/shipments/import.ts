@@ -1,8 +1,7 @@
 /** `POST /v2/shipments/import` (document 1, "Shipments"): up to 5,000 shipments, created by a background job. */
 
 import { type Static, Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
-import { authenticated } from "#api/auth/authenticated.ts";
+import { merchantRoutes } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { IMPORT_BODY_BYTES } from "#api/http/body-limits.ts";
 import { validationFailed } from "#api/http/error-response.ts";
@@ -14,8 +13,9 @@ import {
 } from "#core/merchants/store/jobs/import-jobs.ts";
 import type { Config } from "#core/platform/environment/config.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
+import { route } from "#core/platform/http/access.ts";
 import { hostOf, vetHosts } from "#core/platform/network/vetted-address.ts";
-import { described, json } from "#core/platform/openapi/operation.ts";
+import { json } from "#core/platform/openapi/operation.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { listFaults } from "#core/platform/schema/fault.ts";
 import { illFormedText } from "#core/platform/schema/ill-formed-text.ts";
@@ -50,49 +50,49 @@ export const AcceptedImport = Type.Object({
 });
 type AcceptedImport = Static<typeof AcceptedImport>;
 
-const operation = described(
-  repeatable({
-    id: "importShipments",
-    summary: "Create up to 5,000 shipments by a background job",
-    description:
-      "An invalid item fails alone, with VALIDATION_ERROR. The job reports the outcome. To `webhookUrl`, whose host must be public, `{jobId, status, result}` is sent once at the end, signed like a webhook with the secrets of the channel's webhook endpoints. A request that fails is not repeated; the job's `callback` says what came of it.",
-    body: {
-      schema: ImportBody,
-      limitBytes: IMPORT_BODY_BYTES,
-      example: { shipments: [EXAMPLE_ITEM] },
+const operation = repeatable({
+  access: { scope: "shipments:write" },
+  id: "importShipments",
+  summary: "Create up to 5,000 shipments by a background job",
+  description:
+    "An invalid item fails alone, with VALIDATION_ERROR. The job reports the outcome. To `webhookUrl`, whose host must be public, `{jobId, status, result}` is sent once at the end, signed like a webhook with the secrets of the channel's webhook endpoints. A request that fails is not repeated; the job's `callback` says what came of it.",
+  body: {
+    schema: ImportBody,
+    limitBytes: IMPORT_BODY_BYTES,
+    read: readImport,
+    example: { shipments: [EXAMPLE_ITEM] },
+  },
+  rules: [
+    {
+      path: "webhookUrl",
+      code: "BAD_FORMAT",
+      rule: "a host must be named, and no user or password",
     },
-    rules: [
-      {
-        path: "webhookUrl",
-        code: "BAD_FORMAT",
-        rule: "a host must be named, and no user or password",
-      },
-      {
-        path: "webhookUrl",
-        code: "NOT_ALLOWED",
-        rule: "the host must resolve only to public addresses",
-      },
-    ],
-    answers: {
-      202: json("The job is queued.", AcceptedImport, {
-        jobId: "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11",
-        status: "processing",
-        statusUrl: "/jobs/7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11",
-        totalShipments: 1,
-      }),
+    {
+      path: "webhookUrl",
+      code: "NOT_ALLOWED",
+      rule: "the host must resolve only to public addresses",
     },
-    errors: ["IMPORT_QUEUE_FULL"],
-  }),
-);
+  ],
+  answers: {
+    202: json("The job is queued.", AcceptedImport, {
+      jobId: "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11",
+      status: "processing",
+      statusUrl: "/jobs/7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11",
+      totalShipments: 1,
+    }),
+  },
+  errors: ["IMPORT_QUEUE_FULL"],
+});
 
 const RETRY_AFTER_SECONDS = "10";
 
 export function importRoute(deps: ApiDeps) {
   const { config, redis, live } = deps;
-  return new Elysia().use(authenticated(deps)).post(
+  return merchantRoutes(deps).post(
     "/v2/shipments/import",
-    async ({ request, caller, set }): Promise<AcceptedImport> => {
-      const { chunks, total, webhookUrl } = await readImport(request);
+    async ({ body, request, caller, set }): Promise<AcceptedImport> => {
+      const { chunks, total, webhookUrl } = body;
       await checkUrl(config, webhookUrl);
       const parts = [webhookUrl, ...chunks];
       return onceByKey(deps, { request, caller, set }, parts, async () => {
@@ -105,7 +105,7 @@ export function importRoute(deps: ApiDeps) {
         return { jobId, status: "processing" as const, statusUrl, totalShipments: total };
       });
     },
-    { scope: "shipments:write", parse: "none", ...operation },
+    route(operation),
   );
 }
 

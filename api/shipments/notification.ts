@@ -1,14 +1,14 @@
 /** `GET /v2/shipments/{id}/notifications/{notificationId}`, an extension of document 1: what became of a notification. */
 
 import { type Static, Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
-import { authenticated } from "#api/auth/authenticated.ts";
+import { merchantRoutes } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { NOT_MODIFIED, TAG_HEADERS, tagged } from "#api/http/paging.ts";
 import { besideOwn } from "#api/shipments/own-shipment.ts";
 import { type FoundMessage, findMessage, sentAmong } from "#core/merchants/store/messages.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { described, idInPath, inPath, json } from "#core/platform/openapi/operation.ts";
+import { declared, route } from "#core/platform/http/access.ts";
+import { idInPath, inPath, json } from "#core/platform/openapi/operation.ts";
 import { nullableText } from "#core/platform/schema/nullable.ts";
 import { romeIso } from "#core/platform/time/rome-time.ts";
 
@@ -32,7 +32,8 @@ export const NotificationAgain = Type.Object({
 type NotificationAgain = Static<typeof NotificationAgain>;
 
 const ID = "3f1d7a9e-6c0b-4f57-9a39-4d2f5b6c7d8e";
-const operation = described({
+const operation = declared({
+  access: { scope: "shipments:read" },
   id: "readNotification",
   summary: "Read what became of a notification",
   description: "A shipment keeps its latest 200 notifications.",
@@ -61,7 +62,7 @@ const ID_FORM = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 export function notificationRoute(deps: ApiDeps) {
   const { redis } = deps;
-  return new Elysia().use(authenticated(deps)).get(
+  return merchantRoutes(deps).get(
     "/v2/shipments/:id/notifications/:notificationId",
     async ({ params, request, caller: { channel } }): Promise<Response> => {
       const notificationId = ID_FORM.test(params.notificationId) ? params.notificationId : "none";
@@ -75,7 +76,7 @@ export function notificationRoute(deps: ApiDeps) {
       const view: NotificationAgain = { notificationId, shipmentId, ...viewOf(found) };
       return tagged(request, view);
     },
-    { scope: "shipments:read", ...operation },
+    route(operation),
   );
 }
 

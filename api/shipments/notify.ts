@@ -2,13 +2,11 @@
 
 import { randomUUID } from "node:crypto";
 import { type Static, Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
-import { authenticated, type Caller } from "#api/auth/authenticated.ts";
+import { type Caller, merchantRoutes } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
-import { SMALL_BODY_BYTES } from "#api/http/body-limits.ts";
 import { validationFailed } from "#api/http/error-response.ts";
 import { onceByKey, repeatable } from "#api/http/idempotency.ts";
-import { readChecked } from "#api/http/read-json.ts";
+import { jsonBody } from "#api/http/read-json.ts";
 import { ownShipment } from "#api/shipments/own-shipment.ts";
 import { composeTemplate } from "#core/merchants/rules/compose-message.ts";
 import { messageValues } from "#core/merchants/rules/message-values.ts";
@@ -20,14 +18,12 @@ import {
 import { acceptMessages, type Message } from "#core/merchants/store/messages.ts";
 import { findTemplate } from "#core/merchants/store/templates.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { described, idInPath, json } from "#core/platform/openapi/operation.ts";
-import { compileSchema } from "#core/platform/schema/compile-schema.ts";
+import { route } from "#core/platform/http/access.ts";
+import { idInPath, json } from "#core/platform/openapi/operation.ts";
 import { isEmailAddress } from "#core/platform/schema/email-address.ts";
 import type { FaultCode } from "#core/platform/schema/fault.ts";
 import type { StoredShipment } from "#core/shipments/store/shipments.ts";
 import { summaryOf } from "#core/shipments/store/summary.ts";
-
-const checker = compileSchema(NotificationBody);
 
 const RETRY_AFTER_SECONDS = "30";
 
@@ -39,45 +35,47 @@ export const AcceptedNotification = Type.Object({
 });
 type AcceptedNotification = Static<typeof AcceptedNotification>;
 
-const operation = described(
-  repeatable({
-    id: "notifyRecipient",
-    summary: "Send the recipient the e-mail of a merchant-defined event",
-    description:
-      "Uses the first template there is of (event, language), (event, English), (fallback, language) and (fallback, English). An event is accepted once per shipment in 24 hours. `variables` are used for this e-mail only; without them the shipment's custom fields are. A template names values as `{{name}}`: members of the shipment's summary (`{{trackingNumber}}`), of its consignee and monetary with a dot (`{{consignee.name}}`, `{{monetary.codAmount}}`), `{{merchant}}`, and the variables; an unknown name is empty.",
-    parameters: [idInPath(4096)],
-    rules: [
-      { path: "event", code: "NOT_ALLOWED", rule: "not reserved, and with a usable template" },
-      { path: "consignee.email", code: "REQUIRED", rule: "the shipment has a recipient e-mail" },
-    ],
-    body: {
-      schema: NotificationBody,
-      example: { event: "review-request", variables: { custom1: "10%" }, language: "it" },
-    },
-    answers: {
-      202: json("Accepted; delivery is asynchronous.", AcceptedNotification, {
-        notificationId: "3f1d7a9e-6c0b-4f57-9a39-4d2f5b6c7d8e",
-        shipmentId: 4096,
-        event: "review-request",
-        status: "accepted",
-      }),
-    },
-    errors: [
-      "SHIPMENT_NOT_FOUND",
-      "EMAILS_NOT_MANAGED",
-      "NOTIFICATION_REPEATED",
-      "NOTIFICATION_NOT_QUEUED",
-      "ARCHIVE_UNAVAILABLE",
-    ],
+const operation = repeatable({
+  access: { scope: "shipments:write" },
+  id: "notifyRecipient",
+  summary: "Send the recipient the e-mail of a merchant-defined event",
+  description:
+    "Uses the first template there is of (event, language), (event, English), (fallback, language) and (fallback, English). An event is accepted once per shipment in 24 hours. `variables` are used for this e-mail only; without them the shipment's custom fields are. A template names values as `{{name}}`: members of the shipment's summary (`{{trackingNumber}}`), of its consignee and monetary with a dot (`{{consignee.name}}`, `{{monetary.codAmount}}`), `{{merchant}}`, and the variables; an unknown name is empty.",
+  parameters: [idInPath(4096)],
+  rules: [
+    { path: "event", code: "NOT_ALLOWED", rule: "not reserved, and with a usable template" },
+    { path: "consignee.email", code: "REQUIRED", rule: "the shipment has a recipient e-mail" },
+  ],
+  body: jsonBody(NotificationBody, {
+    event: "review-request",
+    variables: { custom1: "10%" },
+    language: "it",
   }),
-);
+  answers: {
+    202: json("Accepted; delivery is asynchronous.", AcceptedNotification, {
+      notificationId: "3f1d7a9e-6c0b-4f57-9a39-4d2f5b6c7d8e",
+      shipmentId: 4096,
+      event: "review-request",
+      status: "accepted",
+    }),
+  },
+  errors: [
+    "SHIPMENT_NOT_FOUND",
+    "EMAILS_NOT_MANAGED",
+    "NOTIFICATION_REPEATED",
+    "NOTIFICATION_NOT_QUEUED",
+    "ARCHIVE_UNAVAILABLE",
+  ],
+});
 
 export function notifyRoute(deps: ApiDeps) {
   const { redis, live } = deps;
-  return new Elysia().use(authenticated(deps)).post(
+  return merchantRoutes(deps).post(
     "/v2/shipments/:id/notifications",
-    async ({ params, request, caller, set }): Promise<AcceptedNotification> => {
-      const body = await readNotification(request);
+    async ({ params, body, request, caller, set }): Promise<AcceptedNotification> => {
+      if (RESERVED_EVENTS.includes(body.event)) {
+        throw refused("event", "NOT_ALLOWED", "The event is reserved.", body);
+      }
       return onceByKey(deps, { request, caller, set }, [body], async () => {
         const shipment = await ownShipment(deps, caller.channel, params.id);
         const message = await composeMessage(deps, caller, shipment, body);
@@ -96,7 +94,7 @@ export function notifyRoute(deps: ApiDeps) {
         return { notificationId, shipmentId, event, status: "accepted" as const };
       });
     },
-    { scope: "shipments:write", parse: "none", ...operation },
+    route(operation),
   );
 }
 
@@ -135,13 +133,6 @@ async function composeMessage(
     ...(channel.testOf !== null && { isTest: true as const }),
     ...composeTemplate(template, values),
   };
-}
-
-/** @throws {Problem} 422 */
-async function readNotification(request: Request): Promise<NotificationBody> {
-  const body = await readChecked(request, checker, SMALL_BODY_BYTES);
-  if (!RESERVED_EVENTS.includes(body.event)) return body;
-  throw refused("event", "NOT_ALLOWED", "The event is reserved.", body);
 }
 
 function refused(path: string, code: FaultCode, message: string, body?: object): Problem {

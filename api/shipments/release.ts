@@ -1,8 +1,7 @@
 /** `GET /v2/shipments/{id}/stock-releases/{releaseId}`, an extension of document 1: what became of a stock release. */
 
 import { type Static, Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
-import { authenticated } from "#api/auth/authenticated.ts";
+import { merchantRoutes } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { NOT_MODIFIED, TAG_HEADERS, tagged } from "#api/http/paging.ts";
 import { besideOwn } from "#api/shipments/own-shipment.ts";
@@ -12,7 +11,8 @@ import {
   type StockRelease,
 } from "#core/merchants/store/stock-releases.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { described, idInPath, inPath, json } from "#core/platform/openapi/operation.ts";
+import { declared, route } from "#core/platform/http/access.ts";
+import { idInPath, inPath, json } from "#core/platform/openapi/operation.ts";
 import { nullableText } from "#core/platform/schema/nullable.ts";
 import { idOf } from "#core/platform/schema/path-id.ts";
 import { romeIso } from "#core/platform/time/rome-time.ts";
@@ -40,7 +40,8 @@ export const StockReleaseAgain = Type.Object({
 });
 type StockReleaseAgain = Static<typeof StockReleaseAgain>;
 
-const operation = described({
+const operation = declared({
+  access: { scope: "shipments:read" },
   id: "readStockRelease",
   summary: "Read a stock release again",
   description: "A shipment keeps its latest 50 releases.",
@@ -67,7 +68,7 @@ const operation = described({
 
 export function releaseRoute(deps: ApiDeps) {
   const { redis } = deps;
-  return new Elysia().use(authenticated(deps)).get(
+  return merchantRoutes(deps).get(
     "/v2/shipments/:id/stock-releases/:releaseId",
     async ({ params, request, caller: { channel } }): Promise<Response> => {
       const releaseId = idOf(params.releaseId);
@@ -79,7 +80,7 @@ export function releaseRoute(deps: ApiDeps) {
       if (found) return tagged(request, viewOf(shipmentId, found));
       throw new Problem(404, "STOCK_RELEASE_NOT_FOUND", "There is no such stock release.");
     },
-    { scope: "shipments:read", ...operation },
+    route(operation),
   );
 }
 

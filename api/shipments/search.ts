@@ -1,8 +1,7 @@
 /** `GET /v2/shipments` (document 1, "Shipments"): filters combined with AND, six sorts, exact totals. */
 
 import { type Static, Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
-import { authenticated, type Caller } from "#api/auth/authenticated.ts";
+import { type Caller, merchantRoutes } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { linkPages, NOT_MODIFIED, PAGE_HEADERS, TAG_HEADERS, tagged } from "#api/http/paging.ts";
 import { asIndexed, isAsIndexed } from "#api/shipments/as-indexed.ts";
@@ -19,8 +18,9 @@ import {
 } from "#api/shipments/search-query.ts";
 import { readShipmentsAnywhere } from "#core/archive/store/archive.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
+import { declared, route } from "#core/platform/http/access.ts";
 import { searchParamsOf } from "#core/platform/http/search-params.ts";
-import { described, inSamples, json, query } from "#core/platform/openapi/operation.ts";
+import { inSamples, json, query } from "#core/platform/openapi/operation.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 import { LOCAL_DATE_TIME } from "#core/platform/time/rome-time.ts";
 import { searchBoth } from "#core/search/store/archive-search.ts";
@@ -57,7 +57,8 @@ const CATCH_UP =
   "a second, so a smaller `limit` may return the same second for ever. After many changes at once `statusUpdatedAt` may be some seconds " +
   "ahead: begin with the value that you were given, not with your own clock.";
 
-const operation = described({
+const operation = declared({
+  access: { scope: "shipments:read" },
   id: "searchShipments",
   summary: "Search shipments",
   description: `All filters are optional and combined with AND. ${CATCH_UP}`,
@@ -130,7 +131,7 @@ const operation = described({
 });
 
 export function searchRoute(deps: ApiDeps) {
-  return new Elysia().use(authenticated(deps)).get(
+  return merchantRoutes(deps).get(
     "/v2/shipments",
     async ({ request, caller, set }): Promise<Response> => {
       const search = readSearch(searchParamsOf(request));
@@ -142,7 +143,7 @@ export function searchRoute(deps: ApiDeps) {
       const items = shipments.map((shipment) => summaryOf(shipment, caller.configuration));
       return tagged(request, { items, total, page, limit, pages } satisfies ShipmentPage);
     },
-    { scope: "shipments:read", ...operation },
+    route(operation),
   );
 }
 

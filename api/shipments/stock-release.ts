@@ -1,13 +1,11 @@
 /** `POST /v2/shipments/{id}/stock-release` (document 1, "Shipments"): asks the carrier to release a held parcel. */
 
 import { type Static, Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
-import { authenticated, type Caller } from "#api/auth/authenticated.ts";
+import { type Caller, merchantRoutes } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
-import { SMALL_BODY_BYTES } from "#api/http/body-limits.ts";
 import { validationFailed } from "#api/http/error-response.ts";
 import { onceByKey, repeatable } from "#api/http/idempotency.ts";
-import { readChecked } from "#api/http/read-json.ts";
+import { jsonBody } from "#api/http/read-json.ts";
 import { ownShipment } from "#api/shipments/own-shipment.ts";
 import {
   RELEASE_LIMIT_MS,
@@ -29,13 +27,11 @@ import {
   readRelease,
 } from "#core/merchants/store/stock-releases.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { described, idInPath, json } from "#core/platform/openapi/operation.ts";
-import { compileSchema } from "#core/platform/schema/compile-schema.ts";
+import { route } from "#core/platform/http/access.ts";
+import { idInPath, json } from "#core/platform/openapi/operation.ts";
 import { nullableText } from "#core/platform/schema/nullable.ts";
 import { idOf } from "#core/platform/schema/path-id.ts";
 import { romeDate } from "#core/platform/time/rome-time.ts";
-
-const checker = compileSchema(StockReleaseBody);
 
 export const StockRelease = Type.Object({
   status: Type.Literal("sent"),
@@ -48,50 +44,45 @@ export const StockRelease = Type.Object({
 });
 type StockRelease = Static<typeof StockRelease>;
 
-const operation = described(
-  repeatable({
-    id: "releaseStock",
-    summary: "Ask the carrier to release a shipment held in depot",
-    description:
-      "May be repeated after a lost answer: while the same event holds the shipment, the same body is the same release. If the carrier has accepted it, its answer is repeated for an hour without calling the carrier; if its outcome is unknown, it is sent again under the same `Idempotency-Key`.",
-    parameters: [idInPath(4096)],
-    rules: [
-      { path: "address", code: "REQUIRED", rule: "the action redeliver_new_address needs it" },
-      { path: "address", code: "NOT_ALLOWED", rule: "only that action takes it" },
-      { path: "redeliveryDate", code: "NOT_ALLOWED", rule: "not with return_to_sender" },
-      { path: "redeliveryDate", code: "OUT_OF_RANGE", rule: "today or later" },
-    ],
-    body: {
-      schema: StockReleaseBody,
-      // Has no date: a date in the past would be refused.
-      example: { action: "redeliver", notes: "Second floor, ring twice." },
-    },
-    answers: {
-      200: json("Sent to the carrier.", StockRelease, {
-        status: "sent",
-        courierOutcome: "ok",
-        message: null,
-        releaseId: 17,
-      }),
-    },
-    errors: [
-      "SHIPMENT_NOT_FOUND",
-      "NOT_HELD_IN_DEPOT",
-      "STOCK_RELEASE_UNDER_WAY",
-      "CARRIER_REFUSED",
-      "CARRIER_UNREACHABLE",
-      "CARRIER_UNREADABLE",
-      "ARCHIVE_UNAVAILABLE",
-    ],
-  }),
-);
+const operation = repeatable({
+  access: { scope: "shipments:write" },
+  id: "releaseStock",
+  summary: "Ask the carrier to release a shipment held in depot",
+  description:
+    "May be repeated after a lost answer: while the same event holds the shipment, the same body is the same release. If the carrier has accepted it, its answer is repeated for an hour without calling the carrier; if its outcome is unknown, it is sent again under the same `Idempotency-Key`.",
+  parameters: [idInPath(4096)],
+  rules: [
+    { path: "address", code: "REQUIRED", rule: "the action redeliver_new_address needs it" },
+    { path: "address", code: "NOT_ALLOWED", rule: "only that action takes it" },
+    { path: "redeliveryDate", code: "NOT_ALLOWED", rule: "not with return_to_sender" },
+    { path: "redeliveryDate", code: "OUT_OF_RANGE", rule: "today or later" },
+  ],
+  // Has no date: a date in the past would be refused.
+  body: jsonBody(StockReleaseBody, { action: "redeliver", notes: "Second floor, ring twice." }),
+  answers: {
+    200: json("Sent to the carrier.", StockRelease, {
+      status: "sent",
+      courierOutcome: "ok",
+      message: null,
+      releaseId: 17,
+    }),
+  },
+  errors: [
+    "SHIPMENT_NOT_FOUND",
+    "NOT_HELD_IN_DEPOT",
+    "STOCK_RELEASE_UNDER_WAY",
+    "CARRIER_REFUSED",
+    "CARRIER_UNREACHABLE",
+    "CARRIER_UNREADABLE",
+    "ARCHIVE_UNAVAILABLE",
+  ],
+});
 
 export function stockReleaseRoute(deps: ApiDeps) {
   const { live } = deps;
-  return new Elysia().use(authenticated(deps)).post(
+  return merchantRoutes(deps).post(
     "/v2/shipments/:id/stock-release",
-    async ({ params, request, caller, set }): Promise<StockRelease> => {
-      const body = await readChecked(request, checker, SMALL_BODY_BYTES);
+    async ({ params, body, request, caller, set }): Promise<StockRelease> => {
       const askedAtMs = live.now();
       const faults = stockReleaseFaults(body, romeDate(askedAtMs));
       if (faults.length > 0) throw validationFailed(faults, body);
@@ -105,7 +96,7 @@ export function stockReleaseRoute(deps: ApiDeps) {
         },
       });
     },
-    { scope: "shipments:write", parse: "none", ...operation },
+    route(operation),
   );
 }
 

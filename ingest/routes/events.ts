@@ -3,9 +3,9 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { Envelope, SCHEMA_VERSIONS } from "#core/events/rules/event.ts";
 import type { ErrorCode } from "#core/platform/errors/error-catalogue.ts";
-import { declared } from "#core/platform/http/access.ts";
+import { declared, guard, route } from "#core/platform/http/access.ts";
 import type { Peer } from "#core/platform/http/peer.ts";
-import { described, inHeader, json } from "#core/platform/openapi/operation.ts";
+import { inHeader, json } from "#core/platform/openapi/operation.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { type AuthenticateDeps, authenticate, bearerOf } from "#ingest/authenticate.ts";
 import { storingHandler, validatingHandler } from "#ingest/messages/message-handlers.ts";
@@ -34,7 +34,7 @@ const MESSAGE_ERRORS: readonly ErrorCode[] = [
 ];
 
 function messages(id: string, summary: string, errors: readonly ErrorCode[]) {
-  return described({
+  return declared({
     id,
     summary,
     parameters: [
@@ -56,7 +56,7 @@ function messages(id: string, summary: string, errors: readonly ErrorCode[]) {
 const OPERATIONS = {
   send: messages("sendEvents", "Send events", ["NOT_ACCEPTING", "LOG_FULL", "REFERENCES_BUSY"]),
   validate: messages("validateEvents", "Judge a message and store nothing", ["REFERENCES_BUSY"]),
-  ping: described({
+  ping: declared({
     id: "ping",
     summary: "Check credentials; no side effects",
     answers: {
@@ -78,15 +78,16 @@ export function eventRoutes(
   const storing = storingHandler(deps);
   const validating = validatingHandler(deps);
   // These routes check the courier's token themselves: a message is read while its courier is authenticated.
-  return new Elysia({ name: "events", detail: declared("courier") })
-    .post("/v1/events", ({ request, server }) => receive({ request, server }, storing), {
-      parse: "none",
-      ...OPERATIONS.send,
-    })
+  return new Elysia({ name: "events", detail: guard("courier") })
+    .post(
+      "/v1/events",
+      ({ request, server }) => receive({ request, server }, storing),
+      route(OPERATIONS.send),
+    )
     .post(
       "/v1/events/validate",
       ({ request, server }) => receive({ request, server }, validating),
-      { parse: "none", ...OPERATIONS.validate },
+      route(OPERATIONS.validate),
     )
     .get(
       "/v1/ping",
@@ -98,6 +99,6 @@ export function eventRoutes(
         const answer = { courier: code, environment, schemaVersions: [...SCHEMA_VERSIONS] };
         return Response.json(answer satisfies Static<typeof Ping>, { headers: rateHeaders });
       },
-      OPERATIONS.ping,
+      route(OPERATIONS.ping),
     );
 }

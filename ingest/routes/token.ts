@@ -3,10 +3,10 @@ import { timingSafeEqual } from "node:crypto";
 import { type Static, Type } from "@sinclair/typebox";
 import type { Courier } from "#core/configuration/store/configuration.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { publicRoutes } from "#core/platform/http/access.ts";
+import { declared, publicRoutes, route } from "#core/platform/http/access.ts";
 import { readBody } from "#core/platform/http/body/read-body.ts";
 import { type Peer, subscriberOf } from "#core/platform/http/peer.ts";
-import { described, json } from "#core/platform/openapi/operation.ts";
+import { json } from "#core/platform/openapi/operation.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 import { hashToken } from "#core/platform/secrets/secrets.ts";
 import { refuseGuess } from "#core/platform/secrets/wrong-secrets.ts";
@@ -56,7 +56,7 @@ export const TokenError = Type.Object({
 const failed = (description: string, error: TokenErrorName) =>
   json(description, TokenError, { error, error_description: TOKEN_ERRORS[error] });
 
-const operation = described({
+const operation = declared({
   id: "getToken",
   summary: "Get an access token (RFC 6749, client credentials)",
   body: {
@@ -129,7 +129,7 @@ export function tokenRoute(
       };
       return Response.json(token, { headers: { ...noStore, ...rateHeaders } });
     },
-    { parse: "none", ...operation },
+    route(operation),
   );
 }
 

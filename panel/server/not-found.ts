@@ -1,7 +1,7 @@
 /** What is answered about a thing that does not exist, or that is not the caller's. */
 import type { ErrorCode } from "#core/platform/errors/error-catalogue.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
-import type { Needs, OwnedThing } from "#core/platform/http/access.ts";
+import type { OwnedThing, PanelAccess } from "#core/platform/http/access.ts";
 
 const WORDS: Readonly<Record<OwnedThing, readonly [code: ErrorCode, detail: string]>> = {
   company: ["COMPANY_NOT_FOUND", "There is no such company."],
@@ -16,7 +16,7 @@ const WORDS: Readonly<Record<OwnedThing, readonly [code: ErrorCode, detail: stri
 };
 
 /** Codes that a call may answer with that needs such a thing. */
-export function notFoundCodes(of: Needs["of"]): ErrorCode[] {
+export function notFoundCodes(of: PanelAccess["of"]): ErrorCode[] {
   return of === "caller" || of === "installation" ? [] : [WORDS[of][0]];
 }
 

@@ -186,7 +186,7 @@ export const PANEL_API: Api = {
       description: "Of POST /panel/api/session. Behind HTTPS the name begins with __Host-.",
     },
   },
-  security: { panel: [{ token: [] }, { session: [] }] },
+  security: [{ token: [] }, { session: [] }],
   errors: errorsOf("operator"),
   nullIsAbsent: false,
   errorShape: (error) => ({

@@ -1,14 +1,19 @@
 /**
- * Routes of the panel. Each says with `needs` which capability it takes and whose the thing is that it names; a route without
- * is refused at the start. The check comes before anything else of the request is read, and every change is written to the
- * audit log.
+ * Routes of the panel. The access of each is a capability and whose the thing is that it names; a route without is refused at
+ * the start. The check comes before anything else of the request is read, and every change is written to the audit log.
  */
 import { Elysia } from "elysia";
 import { masked } from "#core/accounts/rules/masked.ts";
 import { hasAuditCapacity, writeAudit } from "#core/accounts/store/audit-log.ts";
 import { waitAs } from "#core/configuration/store/setup-lock.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { declared, type Needs, needed, takesKey } from "#core/platform/http/access.ts";
+import {
+  type Declaration,
+  type Declared,
+  guard,
+  type PanelAccess,
+  takesKey,
+} from "#core/platform/http/access.ts";
 import { refuseTooMany } from "#panel/server/http/call-rate.ts";
 import { answeredBefore, keepAnswer } from "#panel/server/http/idempotency.ts";
 import { linkOf } from "#panel/server/http/list-page.ts";
@@ -38,27 +43,31 @@ export function noteNoChange(request: Request): void {
 
 /** A plugin whose routes answer those who may call them: 401, 403, 404 for what is somebody else's, 429. */
 export function panelRoutes(deps: PanelDeps, name: string) {
-  return new Elysia({ name, detail: declared("panel") }).macro({
-    needs: (needs: Needs) => ({
-      detail: needed(needs, notFoundCodes(needs.of)),
+  return new Elysia({ name }).macro({
+    declared: (declared: Declared<PanelDeclaration>) => ({
+      detail: guard(declared().access, notFoundCodes(declared().access.of)),
       transform: async ({ request, server, path, params, set }) => {
         // Answers hold secrets that are shown once, and personal data.
         set.headers["cache-control"] = "no-store";
-        const caller = await admit(deps, needs, { request, server, params });
+        const caller = await admit(deps, declared().access, { request, server, params });
         await refuseUnlogged(deps, caller, request.method);
         if (caller.kind !== "operator") waitAs(tenantOf(caller));
         callers.set(request, caller);
         deps.log.debug({ method: request.method, path }, "panel call");
       },
       resolve: ({ request }) => ({ caller: callerOf(request) }),
-      beforeHandle: async ({ request, set }) => {
-        if (!takesKey(request.method, needs)) return;
-        const { bodyBytes = PANEL_BODY_BYTES } = needs;
-        const answer = await answeredBefore(deps, request, callerOf(request), set, bodyBytes);
-        if (answer === null) return;
-        noteNoChange(request);
-        // A `never`, so that the types of the routes' answers stay those of their handlers.
-        return answer as never;
+      beforeHandle: async (context) => {
+        const { request, set } = context;
+        if (takesKey(request.method, declared())) {
+          const bodyBytes = declared().body?.limitBytes ?? PANEL_BODY_BYTES;
+          const answer = await answeredBefore(deps, request, callerOf(request), set, bodyBytes);
+          if (answer !== null) {
+            noteNoChange(request);
+            // A `never`, so that the types of the routes' answers stay those of their handlers.
+            return answer as never;
+          }
+        }
+        context.body = await declared().body?.read?.(request);
       },
       afterHandle: async ({ request, set, route, path, responseValue }) => {
         const link = linkOf(request, responseValue);
@@ -70,6 +79,10 @@ export function panelRoutes(deps: PanelDeps, name: string) {
   });
 }
 
+interface PanelDeclaration extends Declaration {
+  readonly access: PanelAccess;
+}
+
 interface Call {
   readonly request: Request;
   readonly server: Bun.Server<unknown> | null;
@@ -77,14 +90,14 @@ interface Call {
 }
 
 /** @throws {Problem} 401, 403, 404, 429 */
-async function admit(deps: PanelDeps, needs: Needs, call: Call): Promise<Caller> {
+async function admit(deps: PanelDeps, { can, of }: PanelAccess, call: Call): Promise<Caller> {
   const caller = await authenticate(deps, call.request, call.server);
   await refuseTooMany(deps, caller, call.request.method);
-  if (!caller.capabilities.includes(needs.can)) throw forbidden();
+  if (!caller.capabilities.includes(can)) throw forbidden();
   if (caller.kind === "operator") return caller;
-  if (needs.of === "installation") throw forbidden();
+  if (of === "installation") throw forbidden();
   const params = (call.params ?? {}) as Readonly<Record<string, string>>;
-  if (needs.of !== "caller") await refuseOthers(deps, caller, needs.of, params);
+  if (of !== "caller") await refuseOthers(deps, caller, of, params);
   return caller;
 }
 

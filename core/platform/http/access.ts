@@ -1,48 +1,29 @@
 /**
- * Who may call a route. A plugin declares it for all of its routes, and an app with an undeclared route does not start, so
- * nobody can forget to. The declaration is part of the route; no path is ever compared.
+ * The declaration of a route, on every port: who may call it, what it takes and what it answers. Access checks, the check of the
+ * body, the OpenAPI document and the tests that ask every route come from it. An app with a route that nobody guards does not
+ * start, and no path is ever compared.
  */
 import { type AnyElysia, Elysia } from "elysia";
 import type { Capability } from "#core/accounts/rules/roles.ts";
 import type { ErrorCode } from "#core/platform/errors/error-catalogue.ts";
+import type { Body, Operation } from "#core/platform/openapi/operation.ts";
 
 /** `public`: anybody. The others name the credentials that are required. */
-export type Access = "public" | "panel" | "merchant" | "courier";
+export type Access = "public" | "courier" | MerchantAccess | PanelAccess;
 
-/** Members of a route's `detail`. */
-export const ROUTE_MEMBERS = {
-  access: "x-access",
-  scope: "x-scope",
-  operation: "x-operation",
-  needs: "x-needs",
-  notFound: "x-not-found",
-} as const;
+export interface MerchantAccess {
+  /** That the caller's token must have; null = any token of a channel. */
+  readonly scope: string | null;
+}
 
-/**
- * Declares who may call the routes of a plugin or a macro.
- * @param scope that the caller's token must have; null = none
- */
-export const declared = (access: Access, scope: string | null = null) =>
-  ({ [ROUTE_MEMBERS.access]: access, [ROUTE_MEMBERS.scope]: scope }) as object;
-
-/** What each route of the panel declares besides: deny by default. */
-export interface Needs {
+/** Deny by default. */
+export interface PanelAccess {
   readonly can: Capability;
   /**
    * Whose the thing is that the path names. Members of a company or a courier get 404 for what is not theirs. `caller`: the
    * handler shows its caller what is theirs. `installation`: operators only.
    */
   readonly of: OwnedThing | "caller" | "installation";
-  /** Of a POST that changes and sends nothing, or notes only when it was last made. All others but those
-   * with `hasPassword` take an `Idempotency-Key`. */
-  readonly reads?: true;
-  /** Of a POST whose body has a password: a key would keep a digest of it, and answer again without checking it. */
-  readonly hasPassword?: true;
-  /**
-   * The largest body that its handler reads, where it is not the usual one: the reference says it, and with an `Idempotency-Key`
-   * it is read before.
-   */
-  readonly bodyBytes?: number;
 }
 
 export type OwnedThing =
@@ -56,47 +37,99 @@ export type OwnedThing =
   | "remap"
   | "account";
 
-/**
- * Declares what a route of the panel needs.
- * @param notFound codes of its answers about things that do not exist, or that are not the caller's
- */
-export const needed = (needs: Needs, notFound: readonly ErrorCode[]) =>
-  ({ [ROUTE_MEMBERS.needs]: needs, [ROUTE_MEMBERS.notFound]: notFound }) as object;
+export interface Declaration extends Operation {
+  /** Absent: that of all routes of its plugin. */
+  readonly access?: Access;
+  /** Of a POST of the panel that changes and sends nothing, or notes only when it was last made. All others but those
+   * with `hasPassword` take an `Idempotency-Key`. */
+  readonly reads?: true;
+  /** Of a POST whose body has a password: a key would keep a digest of it, and answer again without checking it. */
+  readonly hasPassword?: true;
+}
+
+/** Behind a function, since Elysia copies and compares the values of options. */
+export type Declared<D extends Declaration = Declaration> = () => D;
+
+type Options<D extends Declaration> = {
+  readonly parse: "none";
+  readonly detail: object;
+} & Pick<D, Extract<keyof D, "query" | "response">> &
+  // For the plugin that guards it: a public route within an app must not meet the guard of another plugin.
+  (D extends { readonly access: Access } ? { readonly declared: Declared<D> } : object) &
+  // Elysia is told its type only: it would read a body before the caller is admitted. Public routes read it themselves.
+  (D extends { readonly access: object; readonly body: Body<infer T> }
+    ? { readonly body: Typed<T> }
+    : object);
+
+interface Typed<T> {
+  readonly "~standard": { readonly types?: { readonly input: T; readonly output: T } };
+}
+
+/** For a declaration that stands apart from its route. */
+export const declared = <const D extends Declaration>(declaration: D): D => declaration;
+
+/** The options of one route: Elysia changes them, so another app needs others. */
+export function route<const D extends Declaration>(declaration: D): Options<D> {
+  const { access, query, response } = declaration;
+  const declared = () => declaration;
+  return {
+    ...(access && { declared }),
+    parse: "none",
+    detail: { [DECLARATION]: declared },
+    ...(query && { query }),
+    ...(response && { response }),
+  } as unknown as Options<D>;
+}
+
+const DECLARATION = "x-declaration";
+const GUARD = "x-guard";
+
+/** Says what a plugin checks of the calls of its routes, for the `detail` of the plugin or of its macro. */
+export function guard(access: Access, errors: readonly ErrorCode[] = []): object {
+  return { [GUARD]: { access, errors } satisfies Guard };
+}
+
+interface Guard {
+  readonly access: Access;
+  /** Codes of the refusals that no other call has. */
+  readonly errors: readonly ErrorCode[];
+}
 
 /** A plugin whose routes anybody may call: their answers are meant for everybody, or they check a secret themselves. */
 export function publicRoutes(name: string) {
-  return new Elysia({ name, detail: declared("public") });
+  return new Elysia({ name, detail: guard("public") });
 }
 
-/** Null if a route declares nothing. */
-export function accessOf(route: { readonly hooks: unknown }): Access | null {
-  return (detailOf(route)[ROUTE_MEMBERS.access] as Access | undefined) ?? null;
+interface RouteWithHooks {
+  readonly hooks: unknown;
 }
 
-/** Null of a route that is none of the panel's, or declares nothing. */
-export function needsOf(route: { readonly hooks: unknown }): Needs | null {
-  return (detailOf(route)[ROUTE_MEMBERS.needs] as Needs | undefined) ?? null;
+/** Null if nobody checks who calls. */
+export function guardOf(route: RouteWithHooks): Guard | null {
+  return (detailOf(route)[GUARD] as Guard | undefined) ?? null;
+}
+
+/** Null of a page or a probe. */
+export function declarationOf(route: RouteWithHooks): Declaration | null {
+  return (detailOf(route)[DECLARATION] as Declared | undefined)?.() ?? null;
 }
 
 /** A call of the panel that is carried out once under an `Idempotency-Key`. */
-export function takesKey(method: string, needs: Needs | null): boolean {
-  return method === "POST" && needs !== null && !needs.reads && !needs.hasPassword;
+export function takesKey(method: string, { access, reads, hasPassword }: Declaration): boolean {
+  return method === "POST" && isOfPanel(access) && !reads && !hasPassword;
 }
 
-export function detailOf({
-  hooks,
-}: {
-  readonly hooks: unknown;
-}): Readonly<Record<string, unknown>> {
+export function isOfPanel(access: Access | undefined): access is PanelAccess {
+  return typeof access === "object" && "can" in access;
+}
+
+function detailOf({ hooks }: RouteWithHooks): Readonly<Record<string, unknown>> {
   return (hooks as { readonly detail?: Readonly<Record<string, unknown>> }).detail ?? {};
 }
 
-/** @throws if a route does not declare who may call it */
+/** @throws if nobody checks who calls a route */
 export function everyRouteDeclared<App extends AnyElysia>(app: App): App {
-  const open = app.routes.filter((route) => {
-    const access = accessOf(route);
-    return access === null || (access === "panel" && needsOf(route) === null);
-  });
+  const open = app.routes.filter((route) => guardOf(route) === null);
   if (open.length === 0) return app;
   const names = open.map(({ method, path }) => `${method} ${path}`).join(", ");
   throw new Error(`Routes that do not say who may call them: ${names}`);

@@ -2,13 +2,7 @@
 import type { TSchema } from "@sinclair/typebox";
 import type { ErrorEntry } from "#core/platform/errors/error-catalogue.ts";
 import { TITLES } from "#core/platform/errors/problem.ts";
-import {
-  type Access,
-  accessOf,
-  detailOf,
-  publicRoutes,
-  ROUTE_MEMBERS,
-} from "#core/platform/http/access.ts";
+import { type Access, guardOf, publicRoutes } from "#core/platform/http/access.ts";
 import { publicText } from "#core/platform/http/compression.ts";
 import type { Route } from "#core/platform/http/no-route.ts";
 import { PUBLIC_CACHE } from "#core/platform/http/reference-page.ts";
@@ -47,7 +41,8 @@ export interface Api {
   /** What `TOKEN` of the code samples is. */
   readonly sampleToken: string;
   readonly securitySchemes: Json;
-  readonly security: Readonly<Partial<Record<Access, readonly Json[]>>>;
+  /** Of a call that is not public. */
+  readonly security: readonly Json[];
   readonly errors: readonly ErrorEntry[];
   /** The bodies of an error, and its headers. */
   readonly errorShape: (error: ErrorEntry, operation: WholeOperation) => ErrorShape;
@@ -69,7 +64,6 @@ export interface DescribedRoute {
   /** With `{id}` for what varies. */
   readonly path: string;
   readonly access: Access;
-  readonly scope: string | null;
   readonly operation: WholeOperation;
 }
 
@@ -77,17 +71,10 @@ export interface DescribedRoute {
 export function describedRoutes(routes: readonly Route[]): DescribedRoute[] {
   return routes.flatMap((route): DescribedRoute[] => {
     const operation = operationOf(route);
-    const access = accessOf(route);
-    if (!operation || access === null) return [];
-    return [
-      {
-        method: route.method.toLowerCase(),
-        path: route.path.replaceAll(/:(\w+)/g, "{$1}"),
-        access,
-        scope: (detailOf(route)[ROUTE_MEMBERS.scope] as string | null | undefined) ?? null,
-        operation,
-      },
-    ];
+    const guard = guardOf(route);
+    if (!operation || !guard) return [];
+    const path = route.path.replaceAll(/:(\w+)/g, "{$1}");
+    return [{ method: route.method.toLowerCase(), path, access: guard.access, operation }];
   });
 }
 
@@ -195,7 +182,7 @@ function operationObject(route: DescribedRoute, api: Api, components: Components
     ...descriptionOf(route, rules),
     ...(operation.extension && { [EXTENSION]: true }),
     ...(rules.length > 0 && { "x-rules": rules }),
-    security: access === "public" ? [] : api.security[access],
+    security: access === "public" ? [] : api.security,
     ...(parameters && { parameters: parameters.map((one) => parameterObject(one, components)) }),
     ...(body && {
       requestBody: {
@@ -224,7 +211,8 @@ function operationObject(route: DescribedRoute, api: Api, components: Components
   };
 }
 
-function descriptionOf({ operation, scope }: DescribedRoute, rules: readonly Rule[]) {
+function descriptionOf({ operation, access }: DescribedRoute, rules: readonly Rule[]) {
+  const scope = typeof access === "object" && "scope" in access ? access.scope : null;
   const needs = scope === null ? [] : [`Needs the scope \`${scope}\`.`];
   const beyond = rules.map(({ path, code, rule }) => `\`${path || "(body)"}\` ${code}: ${rule}`);
   const listed = beyond.length === 0 ? [] : [`422 beyond the schema: ${beyond.join("; ")}.`];

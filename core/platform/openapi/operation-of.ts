@@ -1,14 +1,9 @@
 /** What a route says of itself, with what its path, its schemas and its port say already. */
 import { type TSchema, Type } from "@sinclair/typebox";
-import { detailOf, needsOf, ROUTE_MEMBERS, takesKey } from "#core/platform/http/access.ts";
+import { declarationOf, guardOf, takesKey } from "#core/platform/http/access.ts";
 import { KEY_ERRORS, KEY_PARAMETER } from "#core/platform/http/idempotency-key.ts";
 import type { Route } from "#core/platform/http/no-route.ts";
 import type { Answer, Operation, Parameter } from "./operation.ts";
-
-interface Hooks {
-  readonly query?: TSchema;
-  readonly response?: TSchema | Readonly<Record<number, TSchema>>;
-}
 
 export type WholeOperation = Operation & Required<Pick<Operation, "id" | "answers">>;
 
@@ -16,15 +11,10 @@ const LIST_HEADERS = { Link: "The page `next`, if there is one, relative to this
 
 /** Null of a route that says nothing: a page or a probe. */
 export function operationOf(route: Route): WholeOperation | null {
-  const detail = detailOf(route);
-  const said = (detail[ROUTE_MEMBERS.operation] as (() => Operation) | undefined)?.();
-  if (said === undefined) return null;
-  const { query, response } = route.hooks as Hooks;
-  const needs = needsOf(route);
-  const hasKey = takesKey(route.method, needs);
-  const { id = idOf(route), summary, body, answers, errors = [] } = said;
-  const limitBytes = needs?.bodyBytes ?? body?.limitBytes;
-  const notFound = (detail[ROUTE_MEMBERS.notFound] ?? []) as NonNullable<Operation["errors"]>;
+  const said = declarationOf(route);
+  if (said === null) return null;
+  const hasKey = takesKey(route.method, said);
+  const { id = idOf(route), summary, query, response, answers, errors = [] } = said;
   const parameters = said.parameters ?? [
     ...pathParameters(route.path),
     ...queryParameters(query),
@@ -34,9 +24,8 @@ export function operationOf(route: Route): WholeOperation | null {
     ...said,
     id,
     ...(parameters.length > 0 && { parameters }),
-    ...(body && { body: { ...body, ...(limitBytes !== undefined && { limitBytes }) } }),
     answers: { ...answersOf(response, summary), ...answers },
-    errors: [...notFound, ...errors, ...(hasKey ? ERRORS_WITH_KEY : [])],
+    errors: [...(guardOf(route)?.errors ?? []), ...errors, ...(hasKey ? ERRORS_WITH_KEY : [])],
   };
 }
 
@@ -49,7 +38,7 @@ function idOf({ method, path }: Route): string {
   return `${method.toLowerCase()}${words.map(capital).join("")}`;
 }
 
-function answersOf(response: Hooks["response"], description: string): Record<number, Answer> {
+function answersOf(response: Operation["response"], description: string): Record<number, Answer> {
   if (!response) return {};
   if ("type" in response || "anyOf" in response) {
     const content = { schema: response as TSchema };

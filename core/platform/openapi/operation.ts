@@ -1,7 +1,6 @@
 /** What a route says of itself: the OpenAPI document of its port is generated from it. */
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import type { ErrorCode } from "#core/platform/errors/error-catalogue.ts";
-import { ROUTE_MEMBERS } from "#core/platform/http/access.ts";
 import type { FaultCode } from "#core/platform/schema/fault.ts";
 
 export interface Content {
@@ -9,6 +8,13 @@ export interface Content {
   readonly example?: unknown;
   /** Default: `application/json`. */
   readonly mediaType?: string;
+}
+
+/** A body that the port reads and checks, unless `read` is absent. */
+export interface Body<T = unknown> extends Content {
+  readonly limitBytes?: number;
+  readonly optional?: boolean;
+  readonly read?: (request: Request) => Promise<T>;
 }
 
 export interface Operation {
@@ -20,7 +26,10 @@ export interface Operation {
   readonly extension?: true;
   /** Default: those of the path and of the route's `query`. */
   readonly parameters?: readonly Parameter[];
-  readonly body?: Content & { readonly limitBytes?: number; readonly optional?: boolean };
+  /** Elysia checks them. */
+  readonly query?: TSchema;
+  readonly response?: TSchema | Readonly<Record<number, TSchema>>;
+  readonly body?: Body;
   readonly rules?: readonly Rule[];
   /** By status, beside the route's `response`. */
   readonly answers?: Readonly<Record<number, Answer>>;
@@ -70,11 +79,6 @@ export function json<T extends TSchema>(
   headers?: Answer["headers"],
 ): Answer {
   return { description, content: { schema, example }, ...(headers && { headers }) };
-}
-
-/** Options of a route, on every port: what only it knows. The operation hides behind a function, since Elysia copies what `detail` holds. */
-export function described(operation: Operation): { readonly detail: object } {
-  return { detail: { [ROUTE_MEMBERS.operation]: () => operation } };
 }
 
 export function query(

@@ -13,14 +13,13 @@ import {
 import type { AccountEntity } from "#core/configuration/rules/entities.ts";
 import type { Configuration } from "#core/configuration/store/configuration.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { described } from "#core/platform/openapi/operation.ts";
+import { route } from "#core/platform/http/access.ts";
 import type { Mailer } from "#core/platform/process/mail.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
-import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { emailAddress, entityCode } from "#core/platform/schema/text-forms.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import type { Caller } from "#panel/server/caller.ts";
-import { jsonBody, readChecked } from "#panel/server/http/checked-body.ts";
+import { jsonBody } from "#panel/server/http/checked-body.ts";
 import { listPageOf, listQuery, pageAfter } from "#panel/server/http/list-page.ts";
 import { notFound } from "#panel/server/not-found.ts";
 import { isTheirs } from "#panel/server/owners.ts";
@@ -41,7 +40,6 @@ export const InvitationInput = Type.Object(
   },
   { additionalProperties: false },
 );
-const invitationChecker = compileSchema(InvitationInput);
 
 export const AccountPatch = Type.Object(
   {
@@ -51,7 +49,6 @@ export const AccountPatch = Type.Object(
   },
   { additionalProperties: false },
 );
-const patchChecker = compileSchema(AccountPatch);
 
 export const Invited = Type.Object({
   account: AccountView,
@@ -72,16 +69,19 @@ export const Accounts = Type.Object({
 export function accountRoutes(runtime: Runtime, mailer: Mailer) {
   const { redis, live } = runtime;
   return panelRoutes(runtime, "accounts")
-    .get("/panel/api/accounts", ({ caller, query }) => pageFor(redis, caller, query), {
-      needs: { can: "accounts:read", of: "caller" },
-      query: listQuery,
-      response: Accounts,
-      ...described({ summary: "Accounts by e-mail address, invited ones included" }),
-    })
+    .get(
+      "/panel/api/accounts",
+      ({ caller, query }) => pageFor(redis, caller, query),
+      route({
+        access: { can: "accounts:read", of: "caller" },
+        query: listQuery,
+        response: Accounts,
+        summary: "Accounts by e-mail address, invited ones included",
+      }),
+    )
     .post(
       "/panel/api/invitations",
-      async ({ caller, request, set }) => {
-        const input = await readChecked(request, invitationChecker);
+      async ({ body: input, caller, set }) => {
         const wanted = wantedOf(await live.refresh(), caller, input);
         await takeInvitation(runtime, caller, wanted);
         const { account, token } = await inviteAccount(redis, wanted, live.now());
@@ -90,48 +90,41 @@ export function accountRoutes(runtime: Runtime, mailer: Mailer) {
         const link = caller.kind === "operator" ? linkOf(runtime, token) : null;
         return { account: accountView(account), link, mailed };
       },
-      {
-        needs: { can: "accounts:write", of: "caller" },
-        parse: "none",
+      route({
+        access: { can: "accounts:write", of: "caller" },
         response: { 201: Invited },
-        ...described({
-          summary: "Invite somebody by mail; again replaces the link of an invitation not yet used",
-          errors: [
-            "ACCOUNT_EXISTS",
-            "TOO_MANY_ACCOUNTS",
-            "TOO_MANY_INVITATIONS",
-            "CONFIGURATION_BUSY",
-          ],
-          body: jsonBody(InvitationInput, {
-            email: "new@example.com",
-            name: "Maria Bianchi",
-            kind: "company",
-            role: "member",
-            companyCode: "acme",
-          }),
+        summary: "Invite somebody by mail; again replaces the link of an invitation not yet used",
+        errors: [
+          "ACCOUNT_EXISTS",
+          "TOO_MANY_ACCOUNTS",
+          "TOO_MANY_INVITATIONS",
+          "CONFIGURATION_BUSY",
+        ],
+        body: jsonBody(InvitationInput, {
+          email: "new@example.com",
+          name: "Maria Bianchi",
+          kind: "company",
+          role: "member",
+          companyCode: "acme",
         }),
-      },
+      }),
     )
     .patch(
       "/panel/api/accounts/:id",
-      async ({ caller, params, request }) => {
-        const patch = await readChecked(request, patchChecker);
+      async ({ body: patch, caller, params, request }) => {
         refuseOwn(caller, params.id);
         const changed = await changeAccount(redis, params.id, (account) => patched(account, patch));
         if (!changed) throw notFound("account");
         noteChange(request, accountView(changed.before), accountView(changed.after));
         return accountView(changed.after);
       },
-      {
-        needs: { can: "accounts:write", of: "account" },
-        parse: "none",
+      route({
+        access: { can: "accounts:write", of: "account" },
         response: AccountView,
-        ...described({
-          summary: "Change a role, disable or enable, take a lost second factor away",
-          errors: ["OWN_ACCOUNT", "CONFIGURATION_BUSY"],
-          body: jsonBody(AccountPatch, { active: false }),
-        }),
-      },
+        summary: "Change a role, disable or enable, take a lost second factor away",
+        errors: ["OWN_ACCOUNT", "CONFIGURATION_BUSY"],
+        body: jsonBody(AccountPatch, { active: false }),
+      }),
     )
     .delete(
       "/panel/api/accounts/:id",
@@ -142,14 +135,12 @@ export function accountRoutes(runtime: Runtime, mailer: Mailer) {
         noteChange(request, accountView(deleted), null);
         return new Response(null, { status: 204 });
       },
-      {
-        needs: { can: "accounts:write", of: "account" },
-        ...described({
-          summary: "Delete an account, or take an invitation back",
-          errors: ["OWN_ACCOUNT", "CONFIGURATION_BUSY"],
-          answers: { 204: { description: "deleted" } },
-        }),
-      },
+      route({
+        access: { can: "accounts:write", of: "account" },
+        summary: "Delete an account, or take an invitation back",
+        errors: ["OWN_ACCOUNT", "CONFIGURATION_BUSY"],
+        answers: { 204: { description: "deleted" } },
+      }),
     );
 }
 

@@ -3,7 +3,7 @@
 import { Type } from "@sinclair/typebox";
 import type { Insights } from "#analytics/insights.ts";
 import { AUDIT_CURSOR } from "#core/accounts/store/audit-log.ts";
-import { described } from "#core/platform/openapi/operation.ts";
+import { route } from "#core/platform/http/access.ts";
 import { jsonValue } from "#core/platform/schema/json-value.ts";
 import { nullableText } from "#core/platform/schema/nullable.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
@@ -50,8 +50,8 @@ export function auditRoute(runtime: Runtime, insights: Insights | undefined) {
         isPartial,
       };
     },
-    {
-      needs: { can: "audit:read", of: "installation" },
+    route({
+      access: { can: "audit:read", of: "installation" },
       query: Type.Composite([
         listQuery,
         Type.Object({
@@ -69,9 +69,7 @@ export function auditRoute(runtime: Runtime, insights: Insights | undefined) {
           description: "true: ClickHouse does not answer, and what it has of the log is missing",
         }),
       }),
-      ...described({
-        summary: "Who changed what, the newest first; a page may be empty and have a next one",
-      }),
-    },
+      summary: "Who changed what, the newest first; a page may be empty and have a next one",
+    }),
   );
 }

@@ -13,16 +13,14 @@ import {
 import { writeAudit } from "#core/accounts/store/audit-log.ts";
 import type { AccountEntity } from "#core/configuration/rules/entities.ts";
 import { takeCourierRate } from "#core/events/store/courier-rate.ts";
-import { publicRoutes } from "#core/platform/http/access.ts";
-import { described } from "#core/platform/openapi/operation.ts";
+import { publicRoutes, route } from "#core/platform/http/access.ts";
 import type { Mailer } from "#core/platform/process/mail.ts";
-import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { rate } from "#core/platform/schema/limit.ts";
 import { emailAddress } from "#core/platform/schema/text-forms.ts";
 import { hashPassword, NewPassword } from "#core/platform/secrets/passwords.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { tenantOf } from "#panel/server/caller.ts";
-import { jsonBody, readChecked } from "#panel/server/http/checked-body.ts";
+import { jsonBody } from "#panel/server/http/checked-body.ts";
 import { refuseFaults } from "#panel/server/webhooks/webhook-access.ts";
 import { mailLink } from "./account-links.ts";
 import { accountView, KindSchema, personName, RoleSchema } from "./account-view.ts";
@@ -56,10 +54,14 @@ export const AcceptanceInput = Type.Object(
   },
   { additionalProperties: false },
 );
-const acceptanceChecker = compileSchema(AcceptanceInput);
+const ACCEPTANCE = jsonBody(
+  AcceptanceInput,
+  { password: "correct horse battery staple", name: "Maria Bianchi" },
+  { limitBytes: LOGIN_LIMIT_BYTES },
+);
 
 export const ResetInput = Type.Object({ email: emailAddress }, { additionalProperties: false });
-const resetChecker = compileSchema(ResetInput);
+const RESET = jsonBody(ResetInput, { email: "dev@example.com" }, { limitBytes: LOGIN_LIMIT_BYTES });
 
 export function invitationRoutes(runtime: Runtime, mailer: Mailer) {
   const { redis, live } = runtime;
@@ -75,10 +77,11 @@ export function invitationRoutes(runtime: Runtime, mailer: Mailer) {
         const expiresAt = new Date(account.linkUntilMs).toISOString();
         return { email, name, kind, role, expiresAt, totp: account.totpActive };
       },
-      {
+      route({
         response: InvitationView,
-        ...described({ summary: "What a one-time link is for", errors: ["INVITATION_NOT_FOUND"] }),
-      },
+        summary: "What a one-time link is for",
+        errors: ["INVITATION_NOT_FOUND"],
+      }),
     )
     .post(
       "/panel/api/invitations/:token",
@@ -86,53 +89,39 @@ export function invitationRoutes(runtime: Runtime, mailer: Mailer) {
         const network = countedNetwork(await admitLogin(runtime, request, server));
         return noContent(await accept(runtime, network, params.token, request));
       },
-      {
-        parse: "none",
-        ...described({
-          summary: "Choose a password, and log in; the link is used up",
-          errors: [
-            "INVITATION_NOT_FOUND",
-            "ACCOUNT_EXISTS",
-            "TOTP_REQUIRED",
-            "WRONG_CODE",
-            "CROSS_SITE",
-            "RATE_LIMITED",
-            "LOGINS_BUSY",
-            "CONFIGURATION_BUSY",
-          ],
-          body: jsonBody(
-            AcceptanceInput,
-            { password: "correct horse battery staple", name: "Maria Bianchi" },
-            { limitBytes: LOGIN_LIMIT_BYTES },
-          ),
-          answers: { 204: { description: "the session cookie" } },
-        }),
-      },
+      route({
+        summary: "Choose a password, and log in; the link is used up",
+        errors: [
+          "INVITATION_NOT_FOUND",
+          "ACCOUNT_EXISTS",
+          "TOTP_REQUIRED",
+          "WRONG_CODE",
+          "CROSS_SITE",
+          "RATE_LIMITED",
+          "LOGINS_BUSY",
+          "CONFIGURATION_BUSY",
+        ],
+        body: ACCEPTANCE,
+        answers: { 204: { description: "the session cookie" } },
+      }),
     )
     .post(
       "/panel/api/password-reset",
       async ({ request, server }) => {
         countedNetwork(await admitLogin(runtime, request, server));
-        const { email } = await readChecked(request, resetChecker, LOGIN_LIMIT_BYTES);
+        const { email } = await RESET.read(request);
         // Not awaited: how long it takes would tell whether there is such an account.
         void mailReset(runtime, mailer, email).catch((error: Error) => {
           runtime.log.warn({ reason: error.message }, "a password could not be reset");
         });
         return new Response(null, { status: 202, headers: { "cache-control": "no-store" } });
       },
-      {
-        parse: "none",
-        ...described({
-          summary: "Mail a link for another password, if there is such an account",
-          errors: ["CROSS_SITE", "RATE_LIMITED"],
-          body: jsonBody(
-            ResetInput,
-            { email: "dev@example.com" },
-            { limitBytes: LOGIN_LIMIT_BYTES },
-          ),
-          answers: { 202: { description: "always" } },
-        }),
-      },
+      route({
+        summary: "Mail a link for another password, if there is such an account",
+        errors: ["CROSS_SITE", "RATE_LIMITED"],
+        body: RESET,
+        answers: { 202: { description: "always" } },
+      }),
     );
 }
 
@@ -144,7 +133,7 @@ async function accept(
   request: Request,
 ): Promise<string> {
   const { redis, live } = runtime;
-  const input = await readChecked(request, acceptanceChecker, LOGIN_LIMIT_BYTES);
+  const input = await ACCEPTANCE.read(request);
   const account = await accountOfLink(redis, token, live.now());
   if (!account) throw invitationNotFound();
   refuseWrongEmail(account, input.email);

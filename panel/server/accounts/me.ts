@@ -8,13 +8,12 @@ import { base32, otpauthUrl } from "#core/accounts/rules/totp.ts";
 import { changeAccount } from "#core/accounts/store/accounts.ts";
 import type { AccountEntity } from "#core/configuration/rules/entities.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { described } from "#core/platform/openapi/operation.ts";
-import { compileSchema } from "#core/platform/schema/compile-schema.ts";
+import { route } from "#core/platform/http/access.ts";
 import { nullableText } from "#core/platform/schema/nullable.ts";
 import { hashPassword, NewPassword } from "#core/platform/secrets/passwords.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { type Caller, networkOf } from "#panel/server/caller.ts";
-import { jsonBody, readChecked } from "#panel/server/http/checked-body.ts";
+import { jsonBody } from "#panel/server/http/checked-body.ts";
 import { notFound } from "#panel/server/not-found.ts";
 import { noteChange, panelRoutes } from "#panel/server/panel-routes.ts";
 import { accountView, KindSchema, personName, RoleSchema } from "./account-view.ts";
@@ -43,17 +42,14 @@ export const MePatch = Type.Object(
   },
   { additionalProperties: false },
 );
-const patchChecker = compileSchema(MePatch);
 
 const password = Type.String({ description: "the account's; asked for whatever the session" });
 export const TotpStart = Type.Object({ password }, { additionalProperties: false });
-const startChecker = compileSchema(TotpStart);
 
 export const TotpCode = Type.Object(
   { password, code: Type.String() },
   { additionalProperties: false },
 );
-const codeChecker = compileSchema(TotpCode);
 const CODE_EXAMPLE = { password: "correct horse battery staple", code: "123456" };
 
 export const TotpSecret = Type.Object({
@@ -72,16 +68,16 @@ export function meRoutes(runtime: Runtime) {
 
 function ownAccountRoutes(runtime: Runtime) {
   return panelRoutes(runtime, "me")
-    .get("/panel/api/me", ({ caller }) => viewOf(caller), {
-      needs: OWN,
-      response: Me,
-      ...described({ summary: "Who calls, and what they may do" }),
-    })
+    .get(
+      "/panel/api/me",
+      ({ caller }) => viewOf(caller),
+      route({ access: OWN, response: Me, summary: "Who calls, and what they may do" }),
+    )
     .patch(
       "/panel/api/me",
-      async ({ caller, request, server, set }) => {
+      async ({ body, caller, request, server, set }) => {
         const account = accountOf(caller);
-        const { name = account.name, password } = await readChecked(request, patchChecker);
+        const { name = account.name, password } = body;
         const network = networkOf(runtime, request, server);
         const passwordHash = password && (await newHash(runtime, network, account, password));
         const after = await change(runtime, request, account, (now) => ({
@@ -92,22 +88,19 @@ function ownAccountRoutes(runtime: Runtime) {
         if (passwordHash) set.headers["set-cookie"] = await logInAccount(runtime, after);
         return viewOf({ ...caller, account: after });
       },
-      {
-        needs: OWN,
-        parse: "none",
+      route({
+        access: OWN,
         response: Me,
-        ...described({
-          summary: "Change one's name or password; another password ends all other sessions",
-          errors: [
-            "NO_ACCOUNT",
-            "WRONG_PASSWORD",
-            "ACCOUNT_NOT_FOUND",
-            "LOGINS_BUSY",
-            "CONFIGURATION_BUSY",
-          ],
-          body: jsonBody(MePatch, { name: "Maria Bianchi" }),
-        }),
-      },
+        summary: "Change one's name or password; another password ends all other sessions",
+        errors: [
+          "NO_ACCOUNT",
+          "WRONG_PASSWORD",
+          "ACCOUNT_NOT_FOUND",
+          "LOGINS_BUSY",
+          "CONFIGURATION_BUSY",
+        ],
+        body: jsonBody(MePatch, { name: "Maria Bianchi" }),
+      }),
     );
 }
 
@@ -115,9 +108,8 @@ function secondFactorRoutes(runtime: Runtime) {
   const { secrets } = runtime;
   return panelRoutes(runtime, "second-factor").post(
     "/panel/api/me/totp",
-    async ({ caller, request, server }) => {
+    async ({ body: input, caller, request, server }) => {
       const account = accountOf(caller);
-      const input = await readChecked(request, startChecker);
       const network = networkOf(runtime, request, server);
       await requirePassword(runtime, network, account, input.password);
       const secret = randomBytes(TOTP_SECRET_BYTES);
@@ -128,23 +120,21 @@ function secondFactorRoutes(runtime: Runtime) {
       });
       return { secret: base32(secret), otpauthUrl: otpauthUrl(secret, account.email) };
     },
-    {
-      needs: { ...OWN, hasPassword: true },
-      parse: "none",
+    route({
+      access: OWN,
+      hasPassword: true,
       response: TotpSecret,
-      ...described({
-        summary: "Make the secret of a second factor, which its first code activates",
-        errors: [
-          "NO_ACCOUNT",
-          "WRONG_PASSWORD",
-          "TOTP_ACTIVE",
-          "ACCOUNT_NOT_FOUND",
-          "LOGINS_BUSY",
-          "CONFIGURATION_BUSY",
-        ],
-        body: jsonBody(TotpStart, { password: "correct horse battery staple" }),
-      }),
-    },
+      summary: "Make the secret of a second factor, which its first code activates",
+      errors: [
+        "NO_ACCOUNT",
+        "WRONG_PASSWORD",
+        "TOTP_ACTIVE",
+        "ACCOUNT_NOT_FOUND",
+        "LOGINS_BUSY",
+        "CONFIGURATION_BUSY",
+      ],
+      body: jsonBody(TotpStart, { password: "correct horse battery staple" }),
+    }),
   );
 }
 
@@ -152,67 +142,68 @@ function switchFactorRoutes(runtime: Runtime) {
   return panelRoutes(runtime, "second-factor-switch")
     .put(
       "/panel/api/me/totp",
-      async ({ caller, request, server }) => {
-        await switchTotp(caller, request, networkOf(runtime, request, server), true);
+      async ({ body, caller, request, server }) => {
+        const network = networkOf(runtime, request, server);
+        await switchTotp(runtime, request, network, accountOf(caller), body, true);
         return new Response(null, { status: 204 });
       },
-      {
-        needs: OWN,
-        parse: "none",
-        ...described({
-          summary: "Activate the second factor by the password and a code of it",
-          errors: [
-            "NO_ACCOUNT",
-            "WRONG_PASSWORD",
-            "WRONG_CODE",
-            "TOTP_REPLACED",
-            "ACCOUNT_NOT_FOUND",
-            "LOGINS_BUSY",
-            "CONFIGURATION_BUSY",
-          ],
-          body: jsonBody(TotpCode, CODE_EXAMPLE),
-          answers: { 204: { description: "log-ins need a code from now on" } },
-        }),
-      },
+      route({
+        access: OWN,
+        summary: "Activate the second factor by the password and a code of it",
+        errors: [
+          "NO_ACCOUNT",
+          "WRONG_PASSWORD",
+          "WRONG_CODE",
+          "TOTP_REPLACED",
+          "ACCOUNT_NOT_FOUND",
+          "LOGINS_BUSY",
+          "CONFIGURATION_BUSY",
+        ],
+        body: jsonBody(TotpCode, CODE_EXAMPLE),
+        answers: { 204: { description: "log-ins need a code from now on" } },
+      }),
     )
     .delete(
       "/panel/api/me/totp",
-      async ({ caller, request, server }) => {
-        await switchTotp(caller, request, networkOf(runtime, request, server), false);
+      async ({ body, caller, request, server }) => {
+        const network = networkOf(runtime, request, server);
+        await switchTotp(runtime, request, network, accountOf(caller), body, false);
         return new Response(null, { status: 204 });
       },
-      {
-        needs: OWN,
-        parse: "none",
-        ...described({
-          summary: "Remove the second factor by the password and a code of it",
-          errors: [
-            "NO_ACCOUNT",
-            "WRONG_PASSWORD",
-            "WRONG_CODE",
-            "TOTP_REPLACED",
-            "ACCOUNT_NOT_FOUND",
-            "LOGINS_BUSY",
-            "CONFIGURATION_BUSY",
-          ],
-          body: jsonBody(TotpCode, CODE_EXAMPLE),
-          answers: { 204: { description: "log-ins need the password alone" } },
-        }),
-      },
+      route({
+        access: OWN,
+        summary: "Remove the second factor by the password and a code of it",
+        errors: [
+          "NO_ACCOUNT",
+          "WRONG_PASSWORD",
+          "WRONG_CODE",
+          "TOTP_REPLACED",
+          "ACCOUNT_NOT_FOUND",
+          "LOGINS_BUSY",
+          "CONFIGURATION_BUSY",
+        ],
+        body: jsonBody(TotpCode, CODE_EXAMPLE),
+        answers: { 204: { description: "log-ins need the password alone" } },
+      }),
     );
+}
 
-  async function switchTotp(caller: Caller, request: Request, network: string, active: boolean) {
-    const account = accountOf(caller);
-    const { password, code } = await readChecked(request, codeChecker);
-    await requirePassword(runtime, network, account, password);
-    await spendCode(runtime, network, account, code);
-    await change(runtime, request, account, (now) => {
-      if (now.totpSecret !== account.totpSecret) {
-        throw new Problem(409, "TOTP_REPLACED", "The secret has been replaced meanwhile.");
-      }
-      return { totpActive: active, ...(!active && { totpSecret: "" }) };
-    });
-  }
+async function switchTotp(
+  runtime: Runtime,
+  request: Request,
+  network: string,
+  account: AccountEntity,
+  { password, code }: Static<typeof TotpCode>,
+  active: boolean,
+): Promise<void> {
+  await requirePassword(runtime, network, account, password);
+  await spendCode(runtime, network, account, code);
+  await change(runtime, request, account, (now) => {
+    if (now.totpSecret !== account.totpSecret) {
+      throw new Problem(409, "TOTP_REPLACED", "The secret has been replaced meanwhile.");
+    }
+    return { totpActive: active, ...(!active && { totpSecret: "" }) };
+  });
 }
 
 async function change(

@@ -6,16 +6,14 @@
 import { Type } from "@sinclair/typebox";
 import { endSession } from "#core/accounts/store/sessions.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { publicRoutes } from "#core/platform/http/access.ts";
+import { publicRoutes, route } from "#core/platform/http/access.ts";
 import { readBody } from "#core/platform/http/body/read-body.ts";
 import { html, htmlPage } from "#core/platform/http/html.ts";
-import { described } from "#core/platform/openapi/operation.ts";
 import { ownFile } from "#core/platform/process/own-files.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 import type { PanelDeps } from "#panel/server/caller.ts";
-import { jsonBody } from "#panel/server/http/checked-body.ts";
-import { readJson } from "#panel/server/http/read-json.ts";
+import { unjudgedBody } from "#panel/server/http/checked-body.ts";
 import { cookieOf, sessionIdOf } from "./cookies.ts";
 import { admitLogin, logInByPassword, logInByToken, refuseOtherSites } from "./log-in.ts";
 
@@ -35,6 +33,11 @@ export const Credentials = Type.Union([
   }),
 ]);
 const checker = compileSchema(Credentials);
+const CREDENTIALS = unjudgedBody(
+  Credentials,
+  { email: "dev@example.com", password: "correct horse battery staple" },
+  LOGIN_LIMIT_BYTES,
+);
 
 type Server = Bun.Server<unknown> | null;
 
@@ -54,27 +57,25 @@ export function sessionRoutes(deps: PanelDeps) {
       async ({ request }) => seeOther("/panel/login", await logOut(deps, request)),
       { parse: "none" },
     )
-    .post("/panel/api/session", ({ request, server }) => logInByCall(deps, request, server), {
-      parse: "none",
-      ...described({
+    .post(
+      "/panel/api/session",
+      ({ request, server }) => logInByCall(deps, request, server),
+      route({
         summary: "Open a session: {token}, or {email, password, code} of an account",
-        body: jsonBody(
-          Credentials,
-          { email: "dev@example.com", password: "correct horse battery staple" },
-          { limitBytes: LOGIN_LIMIT_BYTES },
-        ),
+        body: CREDENTIALS,
         answers: { 204: { description: "the session cookie" } },
         errors: ["UNKNOWN_OPERATOR", "TOTP_REQUIRED", "CROSS_SITE", "RATE_LIMITED", "LOGINS_BUSY"],
       }),
-    })
-    .delete("/panel/api/session", async ({ request }) => noContent(await logOut(deps, request)), {
-      parse: "none",
-      ...described({
+    )
+    .delete(
+      "/panel/api/session",
+      async ({ request }) => noContent(await logOut(deps, request)),
+      route({
         summary: "End the session of the cookie",
         answers: { 204: { description: "ended" } },
         errors: ["CROSS_SITE"],
       }),
-    });
+    );
 }
 
 async function logInByForm(deps: PanelDeps, request: Request, server: Server) {
@@ -92,7 +93,7 @@ async function logInByForm(deps: PanelDeps, request: Request, server: Server) {
 
 async function logInByCall(deps: PanelDeps, request: Request, server: Server) {
   const admitted = await admitLogin(deps, request, server);
-  const credentials = await readJson(request, LOGIN_LIMIT_BYTES);
+  const credentials = await CREDENTIALS.read(request);
   if (!checker.check(credentials)) {
     throw new Problem(422, "INVALID_BODY", "Send either a token, or an email and a password.");
   }

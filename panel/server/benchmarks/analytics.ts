@@ -6,13 +6,13 @@ import { Elysia } from "elysia";
 import type { Insights } from "#analytics/insights.ts";
 import { isItalianCap, MIN_SAMPLE } from "#core/benchmarks/rules/lane.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { type Content, described } from "#core/platform/openapi/operation.ts";
-import { compileSchema } from "#core/platform/schema/compile-schema.ts";
+import { route } from "#core/platform/http/access.ts";
+import type { Content } from "#core/platform/openapi/operation.ts";
 import { jsonValue } from "#core/platform/schema/json-value.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import type { Caller } from "#panel/server/caller.ts";
-import { jsonBody, readChecked } from "#panel/server/http/checked-body.ts";
+import { jsonBody } from "#panel/server/http/checked-body.ts";
 import { DAYS_LIMIT, daysOf } from "#panel/server/http/report-days.ts";
 import { TABLE_FORMATS, tableFile } from "#panel/server/http/table-file.ts";
 import { isTheirs } from "#panel/server/owners.ts";
@@ -39,7 +39,6 @@ export const SqlQuestion = Type.Object({
     ),
   ),
 });
-const sqlChecker = compileSchema(SqlQuestion);
 
 const CONTENT_TYPES = {
   json: "application/json",
@@ -74,8 +73,10 @@ function filesOf(formats: readonly (keyof typeof CONTENT_TYPES)[]): Content[] {
 }
 
 /** Their answers are written by hand: they may be files. */
-const told = (summary: string, item: TSchema) =>
-  described({
+const rows = <Query extends TSchema>(query: Query, summary: string, item: TSchema) =>
+  route({
+    access: READ,
+    query,
     summary,
     description: `Members of a company see rows of ${MIN_SAMPLE} deliveries or more only.`,
     answers: {
@@ -106,11 +107,7 @@ function benchmarkRoutes(runtime: Runtime, insights: Insights) {
         const found = await insights.lane({ destCap, originCap, weightKg, nowMs });
         return answerOf("lane", LaneView, laneShownTo(caller, found), query.format);
       },
-      {
-        needs: READ,
-        query: LaneQuery,
-        ...told("Couriers to a CAP, with their distributions and efficiency index", LaneView),
-      },
+      rows(LaneQuery, "Couriers to a CAP, with their distributions and efficiency index", LaneView),
     )
     .get(
       "/panel/api/analytics/provinces",
@@ -126,11 +123,11 @@ function benchmarkRoutes(runtime: Runtime, insights: Insights) {
           all === null ? shownTo(caller, found) : provincesShownTo(caller, found, courier, all);
         return answerOf("provinces", ProvinceView, shown, format);
       },
-      {
-        needs: READ,
-        query: Type.Object({ courier: text("of this courier alone"), format: FORMAT }),
-        ...told("Destinations by the first two digits of their CAP", ProvinceView),
-      },
+      rows(
+        Type.Object({ courier: text("of this courier alone"), format: FORMAT }),
+        "Destinations by the first two digits of their CAP",
+        ProvinceView,
+      ),
     )
     .get(
       "/panel/api/analytics/trend",
@@ -138,11 +135,7 @@ function benchmarkRoutes(runtime: Runtime, insights: Insights) {
         const found = await insights.trend(optionalCap(destCap), live.now());
         return answerOf("trend", TrendView, shownTo(caller, found), format);
       },
-      {
-        needs: READ,
-        query: DestinationQuery,
-        ...told("Couriers by month of delivery", TrendView),
-      },
+      rows(DestinationQuery, "Couriers by month of delivery", TrendView),
     )
     .get(
       "/panel/api/analytics/weights",
@@ -150,11 +143,7 @@ function benchmarkRoutes(runtime: Runtime, insights: Insights) {
         const found = await insights.weights(optionalCap(destCap), live.now());
         return answerOf("weights", WeightView, shownTo(caller, found), format);
       },
-      {
-        needs: READ,
-        query: DestinationQuery,
-        ...told("Couriers by weight of the parcel", WeightView),
-      },
+      rows(DestinationQuery, "Couriers by weight of the parcel", WeightView),
     );
 }
 
@@ -182,12 +171,13 @@ function reportRoutes(runtime: Runtime, insights: Insights) {
         const all = await insights.quality(nowMs - days * DAY_MS, nowMs);
         return { days, items: all.filter((row) => isOfCaller(caller, row)) };
       },
-      {
-        needs: { can: "quality:read", of: "caller" },
+      route({
+        access: { can: "quality:read", of: "caller" },
         query: Type.Object({ days: text(`default 7, at most ${DAYS_LIMIT}`) }),
         response: Type.Object({ days: Type.Integer(), items: Type.Array(QualityView) }),
-        ...described({ summary: "How couriers report", errors: ["ANALYTICS_UNAVAILABLE"] }),
-      },
+        summary: "How couriers report",
+        errors: ["ANALYTICS_UNAVAILABLE"],
+      }),
     )
     .get(
       "/panel/api/analytics/silence",
@@ -199,22 +189,20 @@ function reportRoutes(runtime: Runtime, insights: Insights) {
             lastHour: new Date(lastHourMs).toISOString(),
           })),
       }),
-      {
-        needs: { can: "quality:read", of: "caller" },
+      route({
+        access: { can: "quality:read", of: "caller" },
         response: listOf(SilenceView),
-        ...described({
-          summary: "Events of the last full hours against the same hours of the weeks before",
-          errors: ["ANALYTICS_UNAVAILABLE"],
-        }),
-      },
+        summary: "Events of the last full hours against the same hours of the weeks before",
+        errors: ["ANALYTICS_UNAVAILABLE"],
+      }),
     );
 }
 
 function sqlRoute(runtime: Runtime, insights: Insights) {
   return panelRoutes(runtime, "sql").post(
     "/panel/api/sql",
-    async ({ request, caller }) => {
-      const { query, format = "json" } = await readChecked(request, sqlChecker);
+    async ({ body, request, caller }) => {
+      const { query, format = "json" } = body;
       noteChange(request, null, { query });
       const person = caller.account?.id ?? caller.actor;
       const rows = Readable.toWeb(await insights.sql.ask(query, format, person));
@@ -222,23 +210,21 @@ function sqlRoute(runtime: Runtime, insights: Insights) {
         headers: { "content-type": CONTENT_TYPES[format], "cache-control": "no-store" },
       });
     },
-    {
-      needs: { can: "sql:run", of: "installation", reads: true },
-      parse: "none",
-      ...described({
-        summary:
-          "One SELECT on the analytics, read-only: {query, format: json|csv|tsv|parquet|table}",
-        errors: ["SQL_FAILED", "SQL_REFUSED", "SQL_BUSY", "SQL_DOOR_SHUT", "ANALYTICS_UNAVAILABLE"],
-        body: jsonBody(SqlQuestion, { query: "SELECT 1 AS one", format: "json" }),
-        answers: {
-          200: {
-            description: "rows in the format that was asked for",
-            content: { schema: jsonValue() },
-            otherContents: filesOf(["csv", "tsv", "parquet", "table"]),
-          },
+    route({
+      access: { can: "sql:run", of: "installation" },
+      reads: true,
+      summary:
+        "One SELECT on the analytics, read-only: {query, format: json|csv|tsv|parquet|table}",
+      errors: ["SQL_FAILED", "SQL_REFUSED", "SQL_BUSY", "SQL_DOOR_SHUT", "ANALYTICS_UNAVAILABLE"],
+      body: jsonBody(SqlQuestion, { query: "SELECT 1 AS one", format: "json" }),
+      answers: {
+        200: {
+          description: "rows in the format that was asked for",
+          content: { schema: jsonValue() },
+          otherContents: filesOf(["csv", "tsv", "parquet", "table"]),
         },
-      }),
-    },
+      },
+    }),
   );
 }
 

@@ -2,7 +2,7 @@
 
 import { Type } from "@sinclair/typebox";
 import { readAddressChecks } from "#core/merchants/store/address-checks.ts";
-import { described } from "#core/platform/openapi/operation.ts";
+import { route } from "#core/platform/http/access.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { panelRoutes } from "#panel/server/panel-routes.ts";
 import { channelOf } from "#panel/server/webhooks/webhook-access.ts";
@@ -29,10 +29,10 @@ export function addressChecksRoute(runtime: Runtime) {
       const total = months.reduce((sum, { checks }) => sum + checks, 0);
       return { channel: channel.code, total, months };
     },
-    {
-      needs: { can: "channels:read", of: "channel" },
+    route({
+      access: { can: "channels:read", of: "channel" },
       response: AddressChecks,
-      ...described({ summary: "Accepted address checks, by month" }),
-    },
+      summary: "Accepted address checks, by month",
+    }),
   );
 }

@@ -3,18 +3,17 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { boxId, deleteSetting, putBox } from "#core/configuration/store/merchant-settings.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { described } from "#core/platform/openapi/operation.ts";
+import { route } from "#core/platform/http/access.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { BOXES_PER_COMPANY, SetupBox } from "#core/setup/rules/setup.ts";
-import { checkedPath, jsonBody, readChecked } from "#panel/server/http/checked-body.ts";
+import { checkedPath, jsonBody } from "#panel/server/http/checked-body.ts";
 import { noteChange, panelRoutes } from "#panel/server/panel-routes.ts";
 import { BoxView, boxView } from "./companies.ts";
 import { companyOf } from "./company-of.ts";
 
 const { code, ...measures } = SetupBox.properties;
 export const BoxInput = Type.Object(measures, { additionalProperties: false });
-const boxChecker = compileSchema(BoxInput);
 const pathChecker = compileSchema(Type.Object({ boxCode: code }));
 
 export function boxRoutes(runtime: Runtime) {
@@ -22,9 +21,8 @@ export function boxRoutes(runtime: Runtime) {
   return panelRoutes(runtime, "boxes")
     .put(
       "/panel/api/companies/:code/boxes/:boxCode",
-      async ({ params, request }) => {
+      async ({ params, body: wanted, request }) => {
         const { boxCode } = checkedPath(params, pathChecker);
-        const wanted = await readChecked(request, boxChecker);
         const { id: companyId } = companyOf(await live.refresh(), params.code);
         const box = { companyId, code: boxCode, ...wanted };
         const outcome = await putBox(redis, box);
@@ -33,16 +31,13 @@ export function boxRoutes(runtime: Runtime) {
         await live.refresh();
         return boxView(box);
       },
-      {
-        needs: { can: "shipping:write", of: "company" },
-        parse: "none",
+      route({
+        access: { can: "shipping:write", of: "company" },
         response: BoxView,
-        ...described({
-          summary: "Make or change a box; parcels from now on have its measures",
-          errors: ["TOO_MANY_BOXES", "INVALID_PATH", "CONFIGURATION_BUSY"],
-          body: jsonBody(BoxInput, { length: 30, width: 20, height: 10 }),
-        }),
-      },
+        summary: "Make or change a box; parcels from now on have its measures",
+        errors: ["TOO_MANY_BOXES", "INVALID_PATH", "CONFIGURATION_BUSY"],
+        body: jsonBody(BoxInput, { length: 30, width: 20, height: 10 }),
+      }),
     )
     .delete(
       "/panel/api/companies/:code/boxes/:boxCode",
@@ -58,14 +53,12 @@ export function boxRoutes(runtime: Runtime) {
         await live.refresh();
         set.status = 204;
       },
-      {
-        needs: { can: "shipping:write", of: "company" },
-        ...described({
-          summary: "Delete a box; shipments and orders keep the measures that they have",
-          errors: ["BOX_NOT_FOUND", "CONFIGURATION_BUSY"],
-          answers: { 204: { description: "deleted" } },
-        }),
-      },
+      route({
+        access: { can: "shipping:write", of: "company" },
+        summary: "Delete a box; shipments and orders keep the measures that they have",
+        errors: ["BOX_NOT_FOUND", "CONFIGURATION_BUSY"],
+        answers: { 204: { description: "deleted" } },
+      }),
     );
 }
 

@@ -3,13 +3,12 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { patchOf, settingsIn, shownMembers } from "#core/configuration/rules/entity.ts";
 import { CHANNEL_SETTINGS } from "#core/configuration/rules/settings.ts";
-import { described } from "#core/platform/openapi/operation.ts";
+import { route } from "#core/platform/http/access.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { type Fault, listFaults } from "#core/platform/schema/fault.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { faultOfWebhookUrl, WEBHOOK_V1_PROTOCOLS } from "#core/webhooks/rules/webhook-url.ts";
-import { jsonBody } from "#panel/server/http/checked-body.ts";
-import { readJson } from "#panel/server/http/read-json.ts";
+import { unjudgedBody } from "#panel/server/http/checked-body.ts";
 import { noteChange, panelRoutes } from "#panel/server/panel-routes.ts";
 import { refuseEndpointFaults } from "#panel/server/webhooks/webhook-access.ts";
 import { changeSettings } from "./channel-access.ts";
@@ -21,8 +20,7 @@ const checker = compileSchema(ChannelPatch);
 export function changeChannelRoute(runtime: Runtime) {
   return panelRoutes(runtime, "channel").patch(
     "/panel/api/channels/:channelCode",
-    async ({ params, request }) => {
-      const body = await readJson(request);
+    async ({ params, body, request }) => {
       const url = (body as ChannelPatch | null)?.webhookV1?.url;
       await refuseEndpointFaults(faultsOf(body), url, runtime.config, "webhookV1.url");
       const change = body as ChannelPatch;
@@ -31,16 +29,13 @@ export function changeChannelRoute(runtime: Runtime) {
       noteChange(request, settingsIn(CHANNEL_SETTINGS, before), changed);
       return changed;
     },
-    {
-      needs: { can: "channels:write", of: "channel" },
-      parse: "none",
+    route({
+      access: { can: "channels:write", of: "channel" },
       response: Type.Object(shownMembers(CHANNEL_SETTINGS)),
-      ...described({
-        summary: "Change a channel's name, language, tracking page, address checks or webhooks v1",
-        errors: ["CONFIGURATION_BUSY"],
-        body: jsonBody(ChannelPatch, { language: "en", trackingPage: true }),
-      }),
-    },
+      summary: "Change a channel's name, language, tracking page, address checks or webhooks v1",
+      errors: ["CONFIGURATION_BUSY"],
+      body: unjudgedBody(ChannelPatch, { language: "en", trackingPage: true }),
+    }),
   );
 }
 

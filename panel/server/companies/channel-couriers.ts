@@ -6,8 +6,7 @@ import type { Configuration } from "#core/configuration/store/configuration.ts";
 import { labelCarriers } from "#core/merchants/rules/label-carrier.ts";
 import type { Config } from "#core/platform/environment/config.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { described } from "#core/platform/openapi/operation.ts";
-import { compileSchema } from "#core/platform/schema/compile-schema.ts";
+import { route } from "#core/platform/http/access.ts";
 import type { Fault } from "#core/platform/schema/fault.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import {
@@ -18,7 +17,7 @@ import {
 } from "#core/setup/rules/merge-said.ts";
 import { COURIERS_PER_CHANNEL, SetupChannelCourier } from "#core/setup/rules/setup.ts";
 import { isTestCourier } from "#core/shipments/rules/test-parcel.ts";
-import { jsonBody, readChecked } from "#panel/server/http/checked-body.ts";
+import { jsonBody } from "#panel/server/http/checked-body.ts";
 import { notFound } from "#panel/server/not-found.ts";
 import { noteChange, panelRoutes } from "#panel/server/panel-routes.ts";
 import { refuseFaults } from "#panel/server/webhooks/webhook-access.ts";
@@ -26,7 +25,6 @@ import { changeSettings } from "./channel-access.ts";
 import { ChannelCourierView, channelCourierView } from "./companies.ts";
 
 const strict = { additionalProperties: false } as const;
-const newCourierChecker = compileSchema(SetupChannelCourier);
 
 const { senderAccounts, code: _, ...merchants } = SetupChannelCourier.properties;
 /** What the merchant decides. A sender account decides whose a parcel is, so it is the operators' (document 2). */
@@ -34,10 +32,8 @@ export const ChannelCourierInput = Type.Object(merchants, {
   ...strict,
   description: "absent = unchanged",
 });
-const courierChecker = compileSchema(ChannelCourierInput);
 
 export const SenderAccountsInput = Type.Required(Type.Object({ senderAccounts }, strict));
-const accountsChecker = compileSchema(SenderAccountsInput);
 
 type Couriers = readonly StoredChannelCourier[];
 
@@ -74,20 +70,13 @@ function courierCalls(runtime: Runtime) {
   return { change, merge };
 }
 
-const REMOVAL = described({
-  summary: "Let the channel create no more shipments with a courier",
-  answers: { 204: { description: "removed" } },
-  errors: ["COURIER_NOT_FOUND", "CONFIGURATION_BUSY"],
-});
-
 export function channelCourierRoutes(runtime: Runtime) {
   const { live, config } = runtime;
   const { change, merge } = courierCalls(runtime);
   return panelRoutes(runtime, "channel-couriers")
     .post(
       "/panel/api/channels/:channelCode/couriers",
-      async ({ params, request, set }) => {
-        const wanted = await readChecked(request, newCourierChecker);
+      async ({ params, body: wanted, request, set }) => {
         const { code } = wanted;
         refuseFaults(faultsOfNew(code, await live.refresh(), config));
         const path = { ...params, courierCode: code };
@@ -100,52 +89,41 @@ export function channelCourierRoutes(runtime: Runtime) {
         set.status = 201;
         return viewOr404(added);
       },
-      {
-        needs: { can: "channels:write", of: "channel" },
-        parse: "none",
+      route({
+        access: { can: "channels:write", of: "channel" },
         response: { 201: ChannelCourierView },
-        ...described({
-          summary: "Let the channel ship with one more courier",
-          errors: [
-            "COURIER_NOT_FOUND",
-            "COURIER_IN_CHANNEL",
-            "TOO_MANY_COURIERS",
-            "CONFIGURATION_BUSY",
-          ],
-          body: jsonBody(SetupChannelCourier, { code: "BRT_ITA", transcodings: ["BRT"] }),
-        }),
-      },
+        summary: "Let the channel ship with one more courier",
+        errors: [
+          "COURIER_NOT_FOUND",
+          "COURIER_IN_CHANNEL",
+          "TOO_MANY_COURIERS",
+          "CONFIGURATION_BUSY",
+        ],
+        body: jsonBody(SetupChannelCourier, { code: "BRT_ITA", transcodings: ["BRT"] }),
+      }),
     )
     .put(
       "/panel/api/channels/:channelCode/couriers/:courierCode",
-      async ({ params, request }) =>
-        merge(request, params, await readChecked(request, courierChecker)),
-      {
-        needs: { can: "shipping:write", of: "channel" },
-        parse: "none",
+      ({ params, body, request }) => merge(request, params, body),
+      route({
+        access: { can: "shipping:write", of: "channel" },
         response: ChannelCourierView,
-        ...described({
-          summary: "Enable or disable a courier, name it, choose its labels",
-          errors: ["COURIER_NOT_FOUND", "CONFIGURATION_BUSY"],
-          body: jsonBody(ChannelCourierInput, { labelFormat: "ZPL" }),
-        }),
-      },
+        summary: "Enable or disable a courier, name it, choose its labels",
+        errors: ["COURIER_NOT_FOUND", "CONFIGURATION_BUSY"],
+        body: jsonBody(ChannelCourierInput, { labelFormat: "ZPL" }),
+      }),
     )
     .put(
       "/panel/api/channels/:channelCode/couriers/:courierCode/sender-accounts",
-      async ({ params, request }) =>
-        merge(request, params, await readChecked(request, accountsChecker)),
-      {
-        needs: { can: "channels:write", of: "channel" },
-        parse: "none",
+      ({ params, body, request }) => merge(request, params, body),
+      route({
+        access: { can: "channels:write", of: "channel" },
         response: ChannelCourierView,
-        ...described({
-          summary:
-            "The channel's accounts with a courier, for shipments that are created from now on",
-          body: jsonBody(SenderAccountsInput, { senderAccounts: ["ACC-1"] }),
-          errors: ["COURIER_NOT_FOUND", "CONFIGURATION_BUSY"],
-        }),
-      },
+        summary:
+          "The channel's accounts with a courier, for shipments that are created from now on",
+        body: jsonBody(SenderAccountsInput, { senderAccounts: ["ACC-1"] }),
+        errors: ["COURIER_NOT_FOUND", "CONFIGURATION_BUSY"],
+      }),
     )
     .delete(
       "/panel/api/channels/:channelCode/couriers/:courierCode",
@@ -157,10 +135,12 @@ export function channelCourierRoutes(runtime: Runtime) {
         });
         set.status = 204;
       },
-      {
-        needs: { can: "channels:write", of: "channel" },
-        ...REMOVAL,
-      },
+      route({
+        access: { can: "channels:write", of: "channel" },
+        summary: "Let the channel create no more shipments with a courier",
+        answers: { 204: { description: "removed" } },
+        errors: ["COURIER_NOT_FOUND", "CONFIGURATION_BUSY"],
+      }),
     );
 }
 

@@ -3,14 +3,13 @@
 import { Type } from "@sinclair/typebox";
 import type { ChannelEntity } from "#core/configuration/rules/entities.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { described } from "#core/platform/openapi/operation.ts";
-import { compileSchema } from "#core/platform/schema/compile-schema.ts";
+import { route } from "#core/platform/http/access.ts";
 import { nullableText } from "#core/platform/schema/nullable.ts";
 import { mailSender } from "#core/platform/schema/text-forms.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { SetupRateLimit, SetupSender } from "#core/setup/rules/setup.ts";
 import { StatusSchema } from "#core/statuses/rules/status.ts";
-import { jsonBody, readChecked } from "#panel/server/http/checked-body.ts";
+import { jsonBody } from "#panel/server/http/checked-body.ts";
 import { noteChange, panelRoutes } from "#panel/server/panel-routes.ts";
 import { changeSettings } from "./channel-access.ts";
 import { RateLimitView } from "./companies.ts";
@@ -18,12 +17,10 @@ import { RateLimitView } from "./companies.ts";
 const strict = { additionalProperties: false } as const;
 
 export const RateLimitInput = Type.Required(SetupRateLimit);
-const rateLimitChecker = compileSchema(RateLimitInput);
 
 export const SenderInput = Type.Object(SetupSender.properties, { ...strict, minProperties: 1 });
 /** Answers are checked in UTF-16 units: without the lengths of what was let in by code points. */
 const SenderView = Type.Record(Type.String(), Type.String());
-const senderChecker = compileSchema(SenderInput);
 
 export const EmailsInput = Type.Object(
   {
@@ -35,7 +32,6 @@ export const EmailsInput = Type.Object(
   strict,
 );
 const Emails = Type.Object({ managed: Type.Boolean(), from: nullableText });
-const emailsChecker = compileSchema(EmailsInput);
 
 export const StatusNotificationsInput = Type.Object(
   {
@@ -47,56 +43,47 @@ export const StatusNotificationsInput = Type.Object(
   strict,
 );
 const StatusNotifications = Type.Object({ statuses: Type.Array(Type.String()) });
-const statusesChecker = compileSchema(StatusNotificationsInput);
 
 export function channelSettingsRoutes(runtime: Runtime) {
   return panelRoutes(runtime, "channel-settings")
     .put(
       "/panel/api/channels/:channelCode/rate-limit",
-      async ({ params, request }) => {
-        const wanted = await readChecked(request, rateLimitChecker);
+      async ({ params, body: wanted, request }) => {
         const { before } = await changeSettings(runtime, params.channelCode, () => wanted);
         const { bucketSize, refillRate } = before;
         noteChange(request, { bucketSize, refillRate }, wanted);
         return wanted;
       },
-      {
-        needs: { can: "channels:write", of: "channel" },
-        parse: "none",
+      route({
+        access: { can: "channels:write", of: "channel" },
         response: RateLimitView,
-        ...described({
-          summary: "The channel's request budget (document 1, Limits)",
-          errors: ["CONFIGURATION_BUSY"],
-          body: jsonBody(RateLimitInput, { bucketSize: 300, refillRate: 150 }),
-        }),
-      },
+        summary: "The channel's request budget (document 1, Limits)",
+        errors: ["CONFIGURATION_BUSY"],
+        body: jsonBody(RateLimitInput, { bucketSize: 300, refillRate: 150 }),
+      }),
     )
     .put(
       "/panel/api/channels/:channelCode/sender",
-      async ({ params, request }) => {
-        const wanted = await readChecked(request, senderChecker);
+      async ({ params, body: wanted, request }) => {
         const change = { sender: wanted };
         const { before } = await changeSettings(runtime, params.channelCode, () => change);
         noteChange(request, before.sender, wanted);
         return wanted;
       },
-      {
-        needs: { can: "shipping:write", of: "channel" },
-        parse: "none",
+      route({
+        access: { can: "shipping:write", of: "channel" },
         response: SenderView,
-        ...described({
-          summary: "The sender of labels, whose postal code is the origin of benchmarks",
-          errors: ["CONFIGURATION_BUSY"],
-          body: jsonBody(SenderInput, {
-            businessName: "Acme S.p.A.",
-            street: "Via Roma 1",
-            city: "Milano",
-            state: "MI",
-            postcode: "20121",
-            country: "IT",
-          }),
+        summary: "The sender of labels, whose postal code is the origin of benchmarks",
+        errors: ["CONFIGURATION_BUSY"],
+        body: jsonBody(SenderInput, {
+          businessName: "Acme S.p.A.",
+          street: "Via Roma 1",
+          city: "Milano",
+          state: "MI",
+          postcode: "20121",
+          country: "IT",
         }),
-      },
+      }),
     )
     .delete(
       "/panel/api/channels/:channelCode/sender",
@@ -108,14 +95,12 @@ export function channelSettingsRoutes(runtime: Runtime) {
         noteChange(request, before.sender, null);
         set.status = 204;
       },
-      {
-        needs: { can: "shipping:write", of: "channel" },
-        ...described({
-          summary: "Remove the sender: labels then name the company, benchmarks its seat",
-          errors: ["SENDER_NOT_FOUND", "CONFIGURATION_BUSY"],
-          answers: { 204: { description: "removed" } },
-        }),
-      },
+      route({
+        access: { can: "shipping:write", of: "channel" },
+        summary: "Remove the sender: labels then name the company, benchmarks its seat",
+        errors: ["SENDER_NOT_FOUND", "CONFIGURATION_BUSY"],
+        answers: { 204: { description: "removed" } },
+      }),
     )
     .use(mailSettingsRoutes(runtime));
 }
@@ -124,8 +109,7 @@ function mailSettingsRoutes(runtime: Runtime) {
   return panelRoutes(runtime, "channel-mails")
     .put(
       "/panel/api/channels/:channelCode/emails",
-      async ({ params, request }) => {
-        const wanted = await readChecked(request, emailsChecker);
+      async ({ params, body: wanted, request }) => {
         const { before, after } = await changeSettings(runtime, params.channelCode, (channel) => ({
           emails: { ...channel.emails, ...wanted },
         }));
@@ -136,21 +120,18 @@ function mailSettingsRoutes(runtime: Runtime) {
         noteChange(request, senderIn(before), senderIn(after));
         return wanted;
       },
-      {
-        needs: { can: "channels:write", of: "channel" },
-        parse: "none",
+      route({
+        access: { can: "channels:write", of: "channel" },
         response: Emails,
-        ...described({
-          summary: "Whether the service sends the channel's mails, and in whose name",
-          errors: ["CONFIGURATION_BUSY"],
-          body: jsonBody(EmailsInput, { managed: true, from: "shop@example.com" }),
-        }),
-      },
+        summary: "Whether the service sends the channel's mails, and in whose name",
+        errors: ["CONFIGURATION_BUSY"],
+        body: jsonBody(EmailsInput, { managed: true, from: "shop@example.com" }),
+      }),
     )
     .put(
       "/panel/api/channels/:channelCode/status-notifications",
-      async ({ params, request }) => {
-        const { statuses } = await readChecked(request, statusesChecker);
+      async ({ params, body, request }) => {
+        const { statuses } = body;
         const statusNotifications = [...new Set(statuses)];
         const { before } = await changeSettings(runtime, params.channelCode, (channel) => ({
           emails: { ...channel.emails, statusNotifications },
@@ -159,17 +140,14 @@ function mailSettingsRoutes(runtime: Runtime) {
         noteChange(request, { statuses: known }, { statuses: statusNotifications });
         return { statuses: statusNotifications };
       },
-      {
-        needs: { can: "templates:write", of: "channel" },
-        parse: "none",
+      route({
+        access: { can: "templates:write", of: "channel" },
         response: StatusNotifications,
-        ...described({
-          summary: "The statuses whose recipients are notified",
-          errors: ["CONFIGURATION_BUSY"],
-          body: jsonBody(StatusNotificationsInput, {
-            statuses: ["OUT_FOR_DELIVERY", "DELIVERED"],
-          }),
+        summary: "The statuses whose recipients are notified",
+        errors: ["CONFIGURATION_BUSY"],
+        body: jsonBody(StatusNotificationsInput, {
+          statuses: ["OUT_FOR_DELIVERY", "DELIVERED"],
         }),
-      },
+      }),
     );
 }

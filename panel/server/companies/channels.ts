@@ -4,16 +4,14 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import type { Channel, Configuration } from "#core/configuration/store/configuration.ts";
 import { resetSandbox } from "#core/merchants/store/sandbox.ts";
-import { described } from "#core/platform/openapi/operation.ts";
-import { compileSchema } from "#core/platform/schema/compile-schema.ts";
+import { route } from "#core/platform/http/access.ts";
 import { nullableText } from "#core/platform/schema/nullable.ts";
 import { entityCode } from "#core/platform/schema/text-forms.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { SCOPES } from "#core/setup/rules/setup.ts";
 import type { Caller } from "#panel/server/caller.ts";
-import { checkedBody, jsonBody } from "#panel/server/http/checked-body.ts";
+import { jsonBody } from "#panel/server/http/checked-body.ts";
 import { queryOf, WHOLE_LIST, wholeList } from "#panel/server/http/list-page.ts";
-import { readOptionalJson } from "#panel/server/http/read-json.ts";
 import { isTheirs } from "#panel/server/owners.ts";
 import { noteChange, noteNoChange, panelRoutes } from "#panel/server/panel-routes.ts";
 import { settingsChannelOf } from "#panel/server/webhooks/webhook-access.ts";
@@ -36,7 +34,6 @@ const NewApiKeyBody = Type.Object(
   },
   { additionalProperties: false },
 );
-const checker = compileSchema(NewApiKeyBody);
 
 export const IssuedApiKeyView = Type.Object({
   id: Type.Integer(),
@@ -78,36 +75,32 @@ function ownChannelRoutes(runtime: Runtime) {
     .get(
       "/panel/api/channels",
       async ({ caller, query }) => wholeList(channelsOf(await live.refresh(), caller), query),
-      {
-        needs: { can: "channels:read", of: "caller" },
+      route({
+        access: { can: "channels:read", of: "caller" },
         query: queryOf(WHOLE_LIST),
         response: Type.Object({ items: Type.Array(ChannelView), nextCursor: nullableText }),
-        ...described({ summary: "Channels and their API keys" }),
-      },
+        summary: "Channels and their API keys",
+      }),
     )
     .post(
       "/panel/api/channels/:channelCode/activate",
       ({ params, request }) => activate(request, params.channelCode, true),
-      {
-        needs: { can: "channels:write", of: "installation" },
+      route({
+        access: { can: "channels:write", of: "installation" },
         response: Activation,
-        ...described({
-          summary: "Let the channel's keys and tokens work",
-          errors: ["CHANNEL_NOT_FOUND", "CONFIGURATION_BUSY"],
-        }),
-      },
+        summary: "Let the channel's keys and tokens work",
+        errors: ["CHANNEL_NOT_FOUND", "CONFIGURATION_BUSY"],
+      }),
     )
     .post(
       "/panel/api/channels/:channelCode/deactivate",
       ({ params, request }) => activate(request, params.channelCode, false),
-      {
-        needs: { can: "channels:write", of: "installation" },
+      route({
+        access: { can: "channels:write", of: "installation" },
         response: Activation,
-        ...described({
-          summary: "Answer 401 to the channel, at once",
-          errors: ["CHANNEL_NOT_FOUND", "CONFIGURATION_BUSY"],
-        }),
-      },
+        summary: "Answer 401 to the channel, at once",
+        errors: ["CHANNEL_NOT_FOUND", "CONFIGURATION_BUSY"],
+      }),
     )
     .post(
       "/panel/api/channels/:channelCode/sandbox/reset",
@@ -118,14 +111,14 @@ function ownChannelRoutes(runtime: Runtime) {
         log.info({ channel: channel.code, restored }, "sandbox reset");
         return { code: channel.code, restored };
       },
-      {
-        needs: { can: "keys:write", of: "channel" },
+      route({
+        access: { can: "keys:write", of: "channel" },
         response: Type.Object({
           code: Type.String(),
           restored: Type.Integer({ description: "entities that had been changed or deleted" }),
         }),
-        ...described({ summary: "Make the channel's sandbox entities what the setup file says" }),
-      },
+        summary: "Make the channel's sandbox entities what the setup file says",
+      }),
     );
 }
 
@@ -134,27 +127,24 @@ function apiKeyRoutes(runtime: Runtime) {
   return panelRoutes(runtime, "api-keys")
     .post(
       "/panel/api/channels/:channelCode/api-keys",
-      async ({ params, request, set }) => {
-        const wanted = wantedKey(await readOptionalJson(request));
+      async ({ params, body, set }) => {
+        const wanted = { ...NEW_KEY, ...body };
         const issued = await issueApiKey(runtime, params.channelCode, wanted);
         log.info({ channel: params.channelCode, id: issued.id }, "API key issued");
         set.status = 201;
         return { ...issued, scopes: [...issued.scopes] };
       },
-      {
-        needs: { can: "keys:write", of: "channel" },
-        parse: "none",
+      route({
+        access: { can: "keys:write", of: "channel" },
         response: { 201: IssuedApiKeyView },
-        ...described({
-          summary: "Issue an API key; the others keep working until they are revoked",
-          body: jsonBody(
-            NewApiKeyBody,
-            { mode: "test", scopes: ["shipments:read", "shipments:write"] },
-            { optional: true },
-          ),
-          errors: ["TOO_MANY_API_KEYS", "API_KEY_CODE_IN_USE", "CONFIGURATION_BUSY"],
-        }),
-      },
+        summary: "Issue an API key; the others keep working until they are revoked",
+        body: jsonBody(
+          NewApiKeyBody,
+          { mode: "test", scopes: ["shipments:read", "shipments:write"] },
+          { optional: true },
+        ),
+        errors: ["TOO_MANY_API_KEYS", "API_KEY_CODE_IN_USE", "CONFIGURATION_BUSY"],
+      }),
     )
     .delete(
       "/panel/api/api-keys/:id",
@@ -163,22 +153,17 @@ function apiKeyRoutes(runtime: Runtime) {
         log.info({ id: params.id }, "API key revoked");
         return new Response(null, { status: 204 });
       },
-      {
-        needs: { can: "keys:write", of: "apiKey" },
-        ...described({
-          summary: "Revoke an API key, at once on every process",
-          answers: { 204: { description: "revoked" } },
-          errors: ["CONFIGURATION_BUSY"],
-        }),
-      },
+      route({
+        access: { can: "keys:write", of: "apiKey" },
+        summary: "Revoke an API key, at once on every process",
+        answers: { 204: { description: "revoked" } },
+        errors: ["CONFIGURATION_BUSY"],
+      }),
     );
 }
 
-/** @throws {Problem} 422 */
-function wantedKey(body: unknown): NewApiKey {
-  const wanted = checkedBody(body, checker);
-  return { code: null, mode: null, companyWideRead: false, scopes: SCOPES, ...wanted };
-}
+/** What a call that says nothing asks for. */
+const NEW_KEY: NewApiKey = { code: null, mode: null, companyWideRead: false, scopes: SCOPES };
 
 function channelsOf(configuration: Configuration, caller: Caller): Static<typeof ChannelView>[] {
   const keysOf = Map.groupBy(configuration.apiKeyById.values(), ({ channelId }) => channelId);

@@ -12,7 +12,7 @@ import type {
 } from "#core/configuration/store/configuration.ts";
 import { templatesOf } from "#core/configuration/store/merchant-settings.ts";
 import { readAddressChecks } from "#core/merchants/store/address-checks.ts";
-import { described } from "#core/platform/openapi/operation.ts";
+import { route } from "#core/platform/http/access.ts";
 import { nullableText as text } from "#core/platform/schema/nullable.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { listPageOf, listQuery, pageAfter } from "#panel/server/http/list-page.ts";
@@ -100,12 +100,12 @@ export function companyRoutes(runtime: Runtime) {
         const page = pageAfter(theirs, ({ code }) => code, after, limit);
         return { ...page, items: page.items.map((one) => companyView(one, configuration)) };
       },
-      {
-        needs: { can: "channels:read", of: "caller" },
+      route({
+        access: { can: "channels:read", of: "caller" },
         query: listQuery,
         response: Type.Object({ items: Type.Array(CompanyView), nextCursor: text }),
-        ...described({ summary: "Companies by code, with their channels" }),
-      },
+        summary: "Companies by code, with their channels",
+      }),
     )
     .get(
       "/panel/api/companies/:code",
@@ -113,11 +113,11 @@ export function companyRoutes(runtime: Runtime) {
         const configuration = await live.refresh();
         return companyView(companyOf(configuration, params.code), configuration);
       },
-      {
-        needs: { can: "channels:read", of: "company" },
+      route({
+        access: { can: "channels:read", of: "company" },
         response: CompanyView,
-        ...described({ summary: "One company" }),
-      },
+        summary: "One company",
+      }),
     )
     .get(
       "/panel/api/channels/:channelCode",
@@ -125,11 +125,11 @@ export function companyRoutes(runtime: Runtime) {
         const configuration = await live.refresh();
         return channelDetail(runtime, configuration, channelOf(configuration, params.channelCode));
       },
-      {
-        needs: { can: "channels:read", of: "channel" },
+      route({
+        access: { can: "channels:read", of: "channel" },
         response: ChannelDetail,
-        ...described({ summary: "One channel with everything that is configured for it" }),
-      },
+        summary: "One channel with everything that is configured for it",
+      }),
     );
 }
 

@@ -6,10 +6,10 @@ import type { Configuration } from "#core/configuration/store/configuration.ts";
 import { OrderInput, withoutNullMembers } from "#core/merchants/rules/order.ts";
 import { type PutOutcome, putOrders } from "#core/merchants/store/orders.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
+import { route } from "#core/platform/http/access.ts";
 import { parseInTurns } from "#core/platform/http/body/parse-in-turns.ts";
 import { readBody } from "#core/platform/http/body/read-body.ts";
 import { JsonFault, type ParsedJson } from "#core/platform/http/body/strict-json.ts";
-import { described } from "#core/platform/openapi/operation.ts";
 import { jsonList, jsonObject, jsonResponse } from "#core/platform/process/json-text.ts";
 import { turns } from "#core/platform/process/next-turn.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
@@ -69,36 +69,35 @@ export function panelOrdersRoute(runtime: Runtime) {
   const { redis, live } = runtime;
   return panelRoutes(runtime, "panel-orders").post(
     "/panel/api/channels/:channelCode/orders",
-    async ({ params, request }) => {
+    async ({ params, body }) => {
       const configuration = await live.refresh();
       const channel = channelOf(configuration, params.channelCode);
-      const read = await readLines(await readBody(request, ORDERS_BODY_BYTES), configuration);
+      const read = await readLines(body, configuration);
       const ready = read.flatMap(({ order }) => (order ? [order] : []));
       const owner = { companyId: channel.companyId, channelId: channel.id };
       const put = await putOrders(redis, owner, ready, live.now());
       return answer(read, put);
     },
-    {
-      needs: { can: "orders:write", of: "channel", bodyBytes: ORDERS_BODY_BYTES },
-      parse: "none",
-      ...described({
-        summary: "Import orders, idempotent by (source, reference)",
-        description: `One order a line. At most ${LINES_LIMIT.toLocaleString("en")} lines of ${LINE_LIMIT_BYTES.toLocaleString("en")} bytes each.`,
-        body: {
-          // An export of no orders is an empty file.
-          optional: true,
-          mediaType: "application/x-ndjson",
-          schema: OrderInput,
-          example: EXAMPLE,
+    route({
+      access: { can: "orders:write", of: "channel" },
+      summary: "Import orders, idempotent by (source, reference)",
+      description: `One order a line. At most ${LINES_LIMIT.toLocaleString("en")} lines of ${LINE_LIMIT_BYTES.toLocaleString("en")} bytes each.`,
+      body: {
+        // An export of no orders is an empty file.
+        optional: true,
+        mediaType: "application/x-ndjson",
+        limitBytes: ORDERS_BODY_BYTES,
+        read: (request: Request) => readBody(request, ORDERS_BODY_BYTES),
+        schema: OrderInput,
+        example: EXAMPLE,
+      },
+      answers: {
+        200: {
+          description: "the result of each line",
+          content: { schema: OrdersImport },
         },
-        answers: {
-          200: {
-            description: "the result of each line",
-            content: { schema: OrdersImport },
-          },
-        },
-      }),
-    },
+      },
+    }),
   );
 }
 

@@ -14,14 +14,14 @@ import { unknownPlaceholders } from "#core/merchants/rules/render-template.ts";
 import { sampleValues } from "#core/merchants/rules/sample-values.ts";
 import { findTemplate } from "#core/merchants/store/templates.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { described } from "#core/platform/openapi/operation.ts";
+import { route } from "#core/platform/http/access.ts";
 import type { Mailer } from "#core/platform/process/mail.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { limit, rate } from "#core/platform/schema/limit.ts";
 import { emailAddress } from "#core/platform/schema/text-forms.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { SetupTemplate, TEMPLATES_PER_CHANNEL } from "#core/setup/rules/setup.ts";
-import { checkedPath, jsonBody, readChecked } from "#panel/server/http/checked-body.ts";
+import { checkedPath, jsonBody } from "#panel/server/http/checked-body.ts";
 import { noteChange, noteNoChange, panelRoutes } from "#panel/server/panel-routes.ts";
 import {
   channelOf,
@@ -32,6 +32,7 @@ import { TemplateView, templateView } from "./companies.ts";
 
 /** A body of 100,000 characters, each of them an escape of two parts. */
 export const TEMPLATE_BODY_BYTES = limit(2 * 1024 * 1024, "body of a mail template's call", "413");
+const BOUNDED = { limitBytes: TEMPLATE_BODY_BYTES };
 /** Test mails of a channel: a template is tried some times in a row, and nobody is flooded. */
 export const TEST_MAIL_RATE = rate(10, 1 / 60, "test mails of a channel", "429 with `Retry-After`");
 
@@ -42,11 +43,9 @@ const { event, language, subject, body } = SetupTemplate.properties;
 const DRAFT = { subject: "How was it?", body: "Hello {{consignee.name}}, {{trackingUrl}}" };
 
 export const TemplateInput = Type.Object({ subject, body }, strict);
-const templateChecker = compileSchema(TemplateInput);
 const pathChecker = compileSchema(Type.Object({ event, language }));
 
 export const PreviewInput = Type.Object({ subject, body, language }, strict);
-const previewChecker = compileSchema(PreviewInput);
 
 export const Preview = Type.Object({
   subject: Type.String(),
@@ -70,7 +69,6 @@ export const TestMailInput = Type.Object(
       "with subject and body that draft, else the template that a notification would use",
   },
 );
-const testChecker = compileSchema(TestMailInput);
 
 export const TestMail = Type.Object({
   to: Type.String(),
@@ -86,9 +84,8 @@ export function templateRoutes(runtime: Runtime, mailer: Mailer) {
   return panelRoutes(runtime, "templates")
     .put(
       "/panel/api/channels/:channelCode/templates/:event/:language",
-      async ({ params, request }) => {
+      async ({ params, body: wanted, request }) => {
         const named = checkedPath(params, pathChecker);
-        const wanted = await readChecked(request, templateChecker, TEMPLATE_BODY_BYTES);
         const { id: channelId } = settingsChannelOf(await live.refresh(), params.channelCode);
         const { event, language } = named;
         const template = { channelId, event, language, ...wanted };
@@ -97,16 +94,13 @@ export function templateRoutes(runtime: Runtime, mailer: Mailer) {
         noteChange(request, outcome.before && templateView(outcome.before), templateView(template));
         return templateView(template);
       },
-      {
-        needs: { can: "templates:write", of: "channel", bodyBytes: TEMPLATE_BODY_BYTES },
-        parse: "none",
+      route({
+        access: { can: "templates:write", of: "channel" },
         response: TemplateView,
-        ...described({
-          summary: "Make or change the mail of an event in a language",
-          errors: ["TOO_MANY_TEMPLATES", "INVALID_PATH", "CONFIGURATION_BUSY"],
-          body: jsonBody(TemplateInput, DRAFT),
-        }),
-      },
+        summary: "Make or change the mail of an event in a language",
+        errors: ["TOO_MANY_TEMPLATES", "INVALID_PATH", "CONFIGURATION_BUSY"],
+        body: jsonBody(TemplateInput, DRAFT, BOUNDED),
+      }),
     )
     .delete(
       "/panel/api/channels/:channelCode/templates/:event/:language",
@@ -123,14 +117,12 @@ export function templateRoutes(runtime: Runtime, mailer: Mailer) {
         noteChange(request, templateView(deleted), null);
         set.status = 204;
       },
-      {
-        needs: { can: "templates:write", of: "channel" },
-        ...described({
-          summary: "Delete a template; another language or the fallback takes its place",
-          errors: ["TEMPLATE_NOT_FOUND", "CONFIGURATION_BUSY"],
-          answers: { 204: { description: "deleted" } },
-        }),
-      },
+      route({
+        access: { can: "templates:write", of: "channel" },
+        summary: "Delete a template; another language or the fallback takes its place",
+        errors: ["TEMPLATE_NOT_FOUND", "CONFIGURATION_BUSY"],
+        answers: { 204: { description: "deleted" } },
+      }),
     )
     .use(trialRoutes(runtime, mailer));
 }
@@ -140,9 +132,8 @@ function trialRoutes(runtime: Runtime, mailer: Mailer) {
   return panelRoutes(runtime, "template-trials")
     .post(
       "/panel/api/channels/:channelCode/templates/preview",
-      async ({ params, request }) => {
+      async ({ params, body: draft, request }) => {
         noteNoChange(request);
-        const draft = await readChecked(request, previewChecker, TEMPLATE_BODY_BYTES);
         const { name } = channelOf(await live.refresh(), params.channelCode);
         const values = sampleValues(draft.language, name, config.publicUrl);
         return {
@@ -151,25 +142,17 @@ function trialRoutes(runtime: Runtime, mailer: Mailer) {
           placeholders: Object.keys(values),
         };
       },
-      {
-        needs: {
-          can: "channels:read",
-          of: "channel",
-          reads: true,
-          bodyBytes: TEMPLATE_BODY_BYTES,
-        },
-        parse: "none",
+      route({
+        access: { can: "channels:read", of: "channel" },
+        reads: true,
         response: Preview,
-        ...described({
-          summary: "A template as a recipient would read it, about a sample shipment",
-          body: jsonBody(PreviewInput, { ...DRAFT, language: "it" }),
-        }),
-      },
+        summary: "A template as a recipient would read it, about a sample shipment",
+        body: jsonBody(PreviewInput, { ...DRAFT, language: "it" }, BOUNDED),
+      }),
     )
     .post(
       "/panel/api/channels/:channelCode/templates/test",
-      async ({ params, request, set }) => {
-        const input = await readChecked(request, testChecker, TEMPLATE_BODY_BYTES);
+      async ({ params, body: input, set }) => {
         const channel = settingsChannelOf(await live.refresh(), params.channelCode);
         const draft = await draftOf(runtime, channel, input);
         await takeTurn(runtime, channel);
@@ -180,21 +163,17 @@ function trialRoutes(runtime: Runtime, mailer: Mailer) {
         const { event, language } = draft;
         return { to: input.to, event, language, subject: composed.subject };
       },
-      {
-        needs: { can: "templates:write", of: "channel", bodyBytes: TEMPLATE_BODY_BYTES },
-        parse: "none",
+      route({
+        access: { can: "templates:write", of: "channel" },
         response: { 202: TestMail },
-        ...described({
-          summary: "Send the mail of an event about a sample shipment to an address",
-          errors: ["TOO_MANY_TEST_MAILS", "MAIL_NOT_SENT"],
-          body: jsonBody(TestMailInput, {
-            event: "review-request",
-            language: "it",
-            to: "dev@example.com",
-            ...DRAFT,
-          }),
-        }),
-      },
+        summary: "Send the mail of an event about a sample shipment to an address",
+        errors: ["TOO_MANY_TEST_MAILS", "MAIL_NOT_SENT"],
+        body: jsonBody(
+          TestMailInput,
+          { event: "review-request", language: "it", to: "dev@example.com", ...DRAFT },
+          BOUNDED,
+        ),
+      }),
     );
 }
 

@@ -3,7 +3,7 @@
 import { Type } from "@sinclair/typebox";
 import { readAddressChecks } from "#core/merchants/store/address-checks.ts";
 import { readBudget, readSuspensions } from "#core/merchants/store/rate-limit.ts";
-import { described } from "#core/platform/openapi/operation.ts";
+import { route } from "#core/platform/http/access.ts";
 import { nullableText } from "#core/platform/schema/nullable.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { panelRoutes } from "#panel/server/panel-routes.ts";
@@ -56,13 +56,11 @@ export function usageRoute(runtime: Runtime) {
         addressChecks: { total: months.reduce((sum, { checks }) => sum + checks, 0), months },
       };
     },
-    {
-      needs: { can: "channels:read", of: "channel" },
+    route({
+      access: { can: "channels:read", of: "channel" },
       response: Usage,
-      ...described({
-        summary: "The request budget now, suspended keys, and address checks by month",
-      }),
-    },
+      summary: "The request budget now, suspended keys, and address checks by month",
+    }),
   );
 }
 

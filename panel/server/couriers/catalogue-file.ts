@@ -4,7 +4,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import type { CourierEntity } from "#core/configuration/rules/entities.ts";
 import type { Configuration } from "#core/configuration/store/configuration.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { described } from "#core/platform/openapi/operation.ts";
+import { route } from "#core/platform/http/access.ts";
 import { hashToken } from "#core/platform/secrets/secrets.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { SetupCatalogueEntry } from "#core/setup/rules/setup.ts";
@@ -15,12 +15,7 @@ import {
 import type { CatalogueEntry } from "#core/statuses/rules/map-status.ts";
 import { scopeOf } from "#core/statuses/store/remappings.ts";
 import { needsScan } from "#core/statuses/store/remaps.ts";
-import {
-  CSV_FAULTS_LISTED,
-  CSV_FILE_BYTES,
-  csvBody,
-  faultsOfFile,
-} from "#panel/server/http/csv-file.ts";
+import { CSV_FAULTS_LISTED, csvBody, faultsOfFile } from "#panel/server/http/csv-file.ts";
 import { noteChange, noteNoChange, panelRoutes } from "#panel/server/panel-routes.ts";
 import {
   CATALOGUE_FAULTS,
@@ -104,36 +99,31 @@ export function catalogueFileRoutes(runtime: Runtime) {
           },
         });
       },
-      {
-        needs: { can: "couriers:read", of: "courier" },
+      route({
+        access: { can: "couriers:read", of: "courier" },
         query: FileQuery,
-        ...described({
-          summary: "The catalogue in force as CSV, in the form that an upload has",
-          answers: { 200: { description: "a file in UTF-8", content: CSV_BODY } },
-        }),
-      },
+        summary: "The catalogue in force as CSV, in the form that an upload has",
+        answers: { 200: { description: "a file in UTF-8", content: CSV_BODY } },
+      }),
     )
     .post(
       "/panel/api/couriers/:code/catalogue/import",
-      ({ params, query, request }) => upload(runtime, params.code, query, request),
-      {
-        needs: { can: "catalogue:write", of: "installation", bodyBytes: CSV_FILE_BYTES },
-        parse: "none",
+      ({ params, query, body, request }) => upload(runtime, params.code, query, body, request),
+      route({
+        access: { can: "catalogue:write", of: "installation" },
         query: ImportQuery,
         response: ImportAnswer,
-        ...described({
-          summary: "Upload a catalogue as CSV in one step; ?preview=true changes nothing",
-          description: `Columns: code, status and statusDetail are needed, description, terminal, reasonCode, isReturn and deliveredTo are not; columns without head and text are passed over. A line with one of the last three is a narrower mapping of the code above it. At most ${CATALOGUE_FILE_LINES.toLocaleString("en")} lines with the head.`,
-          errors: [
-            "COURIER_NOT_FOUND",
-            "CATALOGUE_FULL",
-            "CATALOGUE_CHANGED",
-            "MALFORMED_BODY",
-            "CONFIGURATION_BUSY",
-          ],
-          body: { ...CSV_BODY, example: EXAMPLE },
-        }),
-      },
+        summary: "Upload a catalogue as CSV in one step; ?preview=true changes nothing",
+        description: `Columns: code, status and statusDetail are needed, description, terminal, reasonCode, isReturn and deliveredTo are not; columns without head and text are passed over. A line with one of the last three is a narrower mapping of the code above it. At most ${CATALOGUE_FILE_LINES.toLocaleString("en")} lines with the head.`,
+        errors: [
+          "COURIER_NOT_FOUND",
+          "CATALOGUE_FULL",
+          "CATALOGUE_CHANGED",
+          "MALFORMED_BODY",
+          "CONFIGURATION_BUSY",
+        ],
+        body: csvBody(EXAMPLE),
+      }),
     );
 }
 
@@ -141,6 +131,7 @@ async function upload(
   runtime: Runtime,
   code: string,
   query: Static<typeof ImportQuery>,
+  text: string,
   request: Request,
 ): Promise<Static<typeof ImportAnswer>> {
   const { redis, live } = runtime;
@@ -148,7 +139,7 @@ async function upload(
   const isComplete = oneOf("missing", query.missing ?? "keep", ["keep", "remove"]) === "remove";
   const configuration = await live.refresh();
   courierOf(configuration, code);
-  const file = await catalogueFile(await csvBody(request));
+  const file = await catalogueFile(text);
   const read = (courier: CourierEntity) => readFor(configuration, courier, file);
   if (isPreview) {
     noteNoChange(request);

@@ -5,7 +5,7 @@ import { Elysia } from "elysia";
 import type { CourierEntity } from "#core/configuration/rules/entities.ts";
 import { type NotedComparison, readComparisons } from "#core/configuration/store/comparisons.ts";
 import { allEntities } from "#core/configuration/store/entities.ts";
-import { described } from "#core/platform/openapi/operation.ts";
+import { route } from "#core/platform/http/access.ts";
 import { nullableText } from "#core/platform/schema/nullable.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import type { Caller } from "#panel/server/caller.ts";
@@ -122,46 +122,42 @@ function ownCourierRoutes(runtime: Runtime) {
         const { items, nextCursor } = wholeList(await couriersOf(runtime, caller), query);
         return { items: items.map((one) => viewOf(one, comparisons)), nextCursor };
       },
-      {
-        needs: { can: "couriers:read", of: "caller" },
+      route({
+        access: { can: "couriers:read", of: "caller" },
         query: queryOf(WHOLE_LIST),
         response: Type.Object({ items: Type.Array(CourierView), nextCursor: nullableText }),
-        ...described({ summary: "Couriers, and which of their tokens and secrets are in force" }),
-      },
+        summary: "Couriers, and which of their tokens and secrets are in force",
+      }),
     )
     .get(
       "/panel/api/couriers/:code",
       async ({ params }) =>
         viewOf(await readCourier(redis, params.code), await readComparisons(redis)),
-      {
-        needs: { can: "couriers:read", of: "courier" },
+      route({
+        access: { can: "couriers:read", of: "courier" },
         response: CourierView,
-        ...described({ summary: "One courier" }),
-      },
+        summary: "One courier",
+      }),
     )
     .post(
       "/panel/api/couriers/:code/activate",
       ({ params, request }) => activate(request, params.code, true),
-      {
-        needs: { can: "couriers:write", of: "installation" },
+      route({
+        access: { can: "couriers:write", of: "installation" },
         response: Activation,
-        ...described({
-          summary: "Accept events of the courier",
-          errors: ["COURIER_NOT_FOUND", "CONFIGURATION_BUSY"],
-        }),
-      },
+        summary: "Accept events of the courier",
+        errors: ["COURIER_NOT_FOUND", "CONFIGURATION_BUSY"],
+      }),
     )
     .post(
       "/panel/api/couriers/:code/deactivate",
       ({ params, request }) => activate(request, params.code, false),
-      {
-        needs: { can: "couriers:write", of: "installation" },
+      route({
+        access: { can: "couriers:write", of: "installation" },
         response: Activation,
-        ...described({
-          summary: "Answer 404 to events of the courier",
-          errors: ["COURIER_NOT_FOUND", "CONFIGURATION_BUSY"],
-        }),
-      },
+        summary: "Answer 404 to events of the courier",
+        errors: ["COURIER_NOT_FOUND", "CONFIGURATION_BUSY"],
+      }),
     );
 }
 
@@ -189,26 +185,22 @@ function courierAccessRoutes(runtime: Runtime) {
         set.status = 201;
         return { id, token: text };
       },
-      {
-        needs: { can: "courier-access:write", of: "courier" },
+      route({
+        access: { can: "courier-access:write", of: "courier" },
         response: { 201: IssuedToken },
-        ...described({
-          summary: "Issue a token; the others keep working until they are revoked",
-          errors: ["TOO_MANY_ISSUED", "CONFIGURATION_BUSY"],
-        }),
-      },
+        summary: "Issue a token; the others keep working until they are revoked",
+        errors: ["TOO_MANY_ISSUED", "CONFIGURATION_BUSY"],
+      }),
     )
     .delete(
       "/panel/api/couriers/:code/tokens/:id",
       ({ params }) => revoke(params.code, "tokens", params.id),
-      {
-        needs: { can: "courier-access:write", of: "courier" },
-        ...described({
-          summary: "Revoke a token, at once on every process",
-          answers: { 204: { description: "revoked" } },
-          errors: ["ACCESS_NOT_FOUND", "CONFIGURATION_BUSY"],
-        }),
-      },
+      route({
+        access: { can: "courier-access:write", of: "courier" },
+        summary: "Revoke a token, at once on every process",
+        answers: { 204: { description: "revoked" } },
+        errors: ["ACCESS_NOT_FOUND", "CONFIGURATION_BUSY"],
+      }),
     )
     .post(
       "/panel/api/couriers/:code/signing-secrets",
@@ -217,25 +209,21 @@ function courierAccessRoutes(runtime: Runtime) {
         set.status = 201;
         return { id, secret: text };
       },
-      {
-        needs: { can: "courier-access:write", of: "courier" },
+      route({
+        access: { can: "courier-access:write", of: "courier" },
         response: { 201: IssuedSecret },
-        ...described({
-          summary: "Issue a signing secret; the others keep verifying",
-          errors: ["TOO_MANY_ISSUED", "CONFIGURATION_BUSY"],
-        }),
-      },
+        summary: "Issue a signing secret; the others keep verifying",
+        errors: ["TOO_MANY_ISSUED", "CONFIGURATION_BUSY"],
+      }),
     )
     .delete(
       "/panel/api/couriers/:code/signing-secrets/:id",
       ({ params }) => revoke(params.code, "signing-secrets", params.id),
-      {
-        needs: { can: "courier-access:write", of: "courier" },
-        ...described({
-          summary: "Revoke a signing secret",
-          answers: { 204: { description: "revoked" } },
-          errors: ["ACCESS_NOT_FOUND", "CONFIGURATION_BUSY"],
-        }),
-      },
+      route({
+        access: { can: "courier-access:write", of: "courier" },
+        summary: "Revoke a signing secret",
+        answers: { 204: { description: "revoked" } },
+        errors: ["ACCESS_NOT_FOUND", "CONFIGURATION_BUSY"],
+      }),
     );
 }

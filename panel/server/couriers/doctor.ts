@@ -3,7 +3,7 @@
 import { Type } from "@sinclair/typebox";
 import type { Benchmarks } from "#analytics/benchmarks.ts";
 import { examineStores } from "#core/doctor/store-doctor.ts";
-import { described } from "#core/platform/openapi/operation.ts";
+import { route } from "#core/platform/http/access.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { panelRoutes } from "#panel/server/panel-routes.ts";
 
@@ -22,12 +22,10 @@ export function doctorRoute(runtime: Runtime, benchmarks: Benchmarks) {
   return panelRoutes(runtime, "doctor").get(
     "/panel/api/doctor",
     async () => [...(await examineStores(runtime.redis, benchmarks.facts))],
-    {
-      needs: { can: "doctor:read", of: "installation" },
+    route({
+      access: { can: "doctor:read", of: "installation" },
       response: Findings,
-      ...described({
-        summary: "Whether the settings of the stores are those that Waybill relies on",
-      }),
-    },
+      summary: "Whether the settings of the stores are those that Waybill relies on",
+    }),
   );
 }

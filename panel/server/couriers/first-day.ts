@@ -3,14 +3,9 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { noteComparison } from "#core/configuration/store/comparisons.ts";
 import { COMPARISON_RESULTS } from "#core/events/rules/compare-tracking.ts";
-import { described } from "#core/platform/openapi/operation.ts";
+import { route } from "#core/platform/http/access.ts";
 import type { Caller, PanelDeps } from "#panel/server/caller.ts";
-import {
-  CSV_FAULTS_LISTED,
-  CSV_FILE_BYTES,
-  csvBody,
-  faultsOfFile,
-} from "#panel/server/http/csv-file.ts";
+import { CSV_FAULTS_LISTED, csvBody, faultsOfFile } from "#panel/server/http/csv-file.ts";
 import { noteChange, noteNoChange, panelRoutes } from "#panel/server/panel-routes.ts";
 import { compareFirstDay, type FirstDay, FURTHER_LISTED } from "./compare-first-day.ts";
 import { courierOf } from "./courier-of.ts";
@@ -76,9 +71,9 @@ const EXAMPLE =
 export function firstDayRoute(deps: PanelDeps) {
   return panelRoutes(deps, "first-day").post(
     "/panel/api/couriers/:code/comparison",
-    async ({ params, request, caller }): Promise<ComparisonAnswer> => {
+    async ({ params, body, request, caller }): Promise<ComparisonAnswer> => {
       const { code } = courierOf(await deps.live.refresh(), params.code);
-      const { lines, errors } = await readTracking(await csvBody(request));
+      const { lines, errors } = await readTracking(body);
       if (errors.length > 0) {
         noteNoChange(request);
         return { errors: [...errors], sums: null, lines: [], further: [] };
@@ -87,17 +82,15 @@ export function firstDayRoute(deps: PanelDeps) {
       await note(deps, request, caller, code, answer.sums);
       return answer;
     },
-    {
-      needs: { can: "events:read", of: "courier", reads: true, bodyBytes: CSV_FILE_BYTES },
-      parse: "none",
+    route({
+      access: { can: "events:read", of: "courier" },
+      reads: true,
       response: ComparisonAnswer,
-      ...described({
-        summary: "First-day comparison: another tracking's events beside those received",
-        description: `Columns: trackingNumber, code (the courier's own) and occurredAt (with an offset, or local in Rome); others are passed over. At most ${(COMPARISON_FILE_LINES - 1).toLocaleString("en")} lines below the head. That it was done is noted for the onboarding, unless by somebody who only reads.`,
-        errors: ["COURIER_NOT_FOUND", "MALFORMED_BODY", "ARCHIVE_UNAVAILABLE"],
-        body: { mediaType: "text/csv", schema: Type.String(), example: EXAMPLE },
-      }),
-    },
+      summary: "First-day comparison: another tracking's events beside those received",
+      description: `Columns: trackingNumber, code (the courier's own) and occurredAt (with an offset, or local in Rome); others are passed over. At most ${(COMPARISON_FILE_LINES - 1).toLocaleString("en")} lines below the head. That it was done is noted for the onboarding, unless by somebody who only reads.`,
+      errors: ["COURIER_NOT_FOUND", "MALFORMED_BODY", "ARCHIVE_UNAVAILABLE"],
+      body: csvBody(EXAMPLE),
+    }),
   );
 }
 

@@ -4,9 +4,8 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import type { Configuration, Courier } from "#core/configuration/store/configuration.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { described } from "#core/platform/openapi/operation.ts";
+import { route } from "#core/platform/http/access.ts";
 import { unmappedName } from "#core/platform/redis/keys.ts";
-import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { nullableText } from "#core/platform/schema/nullable.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import {
@@ -20,7 +19,7 @@ import { STATUSES, type Status, StatusSchema } from "#core/statuses/rules/status
 import type { Suggestion } from "#core/statuses/rules/suggest-mapping.ts";
 import { scopeOf } from "#core/statuses/store/remappings.ts";
 import { readUnmappedCodes } from "#core/statuses/store/unmapped.ts";
-import { checkedBody, jsonBody } from "#panel/server/http/checked-body.ts";
+import { jsonBody } from "#panel/server/http/checked-body.ts";
 import {
   cursorBehind,
   LONG_PAGE,
@@ -30,7 +29,6 @@ import {
   WHOLE_LIST,
   wholeList,
 } from "#panel/server/http/list-page.ts";
-import { readJson } from "#panel/server/http/read-json.ts";
 import { isTheirs } from "#panel/server/owners.ts";
 import { noteChange, noteNoChange, panelRoutes } from "#panel/server/panel-routes.ts";
 import { courierOf } from "./courier-of.ts";
@@ -60,7 +58,6 @@ export const CodeMapping = Type.Object(
   },
   { additionalProperties: false },
 );
-const checker = compileSchema(CodeMapping);
 
 export const SuggestionView = Type.Object({
   status: Type.Unsafe<Status>(StatusSchema),
@@ -149,15 +146,12 @@ function unmappedRoute(runtime: Runtime) {
         }));
       return { total: codes.length, items, nextCursor: cursorBehind(page, codes.length) };
     },
-    {
-      needs: { can: "couriers:read", of: "caller" },
+    route({
+      access: { can: "couriers:read", of: "caller" },
       query: offsetQuery(LONG_PAGE),
       response: UnmappedCodes,
-      ...described({
-        summary:
-          "Codes that no catalogue maps, the most parcels first, with what they probably mean",
-      }),
-    },
+      summary: "Codes that no catalogue maps, the most parcels first, with what they probably mean",
+    }),
   );
 }
 
@@ -165,19 +159,14 @@ function catalogueRoutes(runtime: Runtime) {
   const { redis, live } = runtime;
   async function put(
     params: { code: string; statusCode: string },
+    wanted: Static<typeof CodeMapping>,
     request: Request,
     query: Query,
   ): Promise<Static<typeof MappingAnswer> | Static<typeof PreviewAnswer>> {
-    const body = await readJson(request);
     const configuration = await live.refresh();
     const courier = courierOf(configuration, params.code);
     const code = statusCodeOf(params.statusCode);
-    const entry = wantedEntry(
-      configuration,
-      courier,
-      code,
-      checkedBody(body, checker) as WantedMapping,
-    );
+    const entry = wantedEntry(configuration, courier, code, wanted as WantedMapping);
     if (query["preview"] === "true") {
       noteNoChange(request);
       return { entry, preview: await preview(configuration, courier, entry) };
@@ -203,35 +192,32 @@ function catalogueRoutes(runtime: Runtime) {
         const courier = courierOf(await live.refresh(), params.code);
         return wholeList([...courier.catalogue.values()], query);
       },
-      {
-        needs: { can: "couriers:read", of: "courier" },
+      route({
+        access: { can: "couriers:read", of: "courier" },
         query: queryOf(WHOLE_LIST),
         response: Type.Object({ items: Type.Array(entry), nextCursor: nullableText }),
-        ...described({ summary: "The catalogue in force" }),
-      },
+        summary: "The catalogue in force",
+      }),
     )
     .put(
       "/panel/api/couriers/:code/catalogue/:statusCode",
-      ({ params, request, query }) => put(params, request, query),
-      {
-        needs: { can: "catalogue:write", of: "installation" },
-        parse: "none",
+      ({ params, body, request, query }) => put(params, body, request, query),
+      route({
+        access: { can: "catalogue:write", of: "installation" },
         response: Type.Union([MappingAnswer, PreviewAnswer]),
-        ...described({
-          summary: "Map a code; ?preview=true tells what would change and changes nothing",
-          errors: [
-            "COURIER_NOT_FOUND",
-            "INVALID_STATUS_CODE",
-            "CATALOGUE_FULL",
-            "CONFIGURATION_BUSY",
-          ],
-          body: jsonBody(CodeMapping, {
-            status: "DELIVERED",
-            statusDetail: 0,
-            terminal: true,
-          }),
+        summary: "Map a code; ?preview=true tells what would change and changes nothing",
+        errors: [
+          "COURIER_NOT_FOUND",
+          "INVALID_STATUS_CODE",
+          "CATALOGUE_FULL",
+          "CONFIGURATION_BUSY",
+        ],
+        body: jsonBody(CodeMapping, {
+          status: "DELIVERED",
+          statusDetail: 0,
+          terminal: true,
         }),
-      },
+      }),
     );
 }
 

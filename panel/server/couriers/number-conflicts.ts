@@ -2,7 +2,7 @@
 
 import { type Static, Type } from "@sinclair/typebox";
 import { CONFLICTS_LISTED, listConflicts } from "#core/events/store/number-conflicts.ts";
-import { described } from "#core/platform/openapi/operation.ts";
+import { route } from "#core/platform/http/access.ts";
 import { nullableText } from "#core/platform/schema/nullable.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import {
@@ -46,13 +46,11 @@ export function numberConflictsRoute(runtime: Runtime) {
   return panelRoutes(runtime, "number-conflicts").get(
     "/panel/api/number-conflicts",
     ({ query }) => list(offsetPageOf(query, LONG_PAGE)),
-    {
-      needs: { can: "overview:read", of: "installation" },
+    route({
+      access: { can: "overview:read", of: "installation" },
       query: offsetQuery(LONG_PAGE),
       response: NumberConflicts,
-      ...described({
-        summary: "Number changes that point to another live shipment's number, the newest first",
-      }),
-    },
+      summary: "Number changes that point to another live shipment's number, the newest first",
+    }),
   );
 }

@@ -11,14 +11,12 @@ import {
 } from "#core/accounts/store/quality-links.ts";
 import { takeCourierRate } from "#core/events/store/courier-rate.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { publicRoutes } from "#core/platform/http/access.ts";
-import { described } from "#core/platform/openapi/operation.ts";
-import { compileSchema } from "#core/platform/schema/compile-schema.ts";
+import { publicRoutes, route } from "#core/platform/http/access.ts";
 import { limit, rate } from "#core/platform/schema/limit.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { QualityView, SilenceView } from "#panel/server/benchmarks/analytics-view.ts";
 import { networkOf } from "#panel/server/caller.ts";
-import { jsonBody, readChecked } from "#panel/server/http/checked-body.ts";
+import { jsonBody } from "#panel/server/http/checked-body.ts";
 import { daysOf } from "#panel/server/http/report-days.ts";
 import { UNSHARED } from "#panel/server/http/unshared.ts";
 import { noteChange, panelRoutes } from "#panel/server/panel-routes.ts";
@@ -51,7 +49,6 @@ export const QualityLinkInput = Type.Object(
   },
   { additionalProperties: false },
 );
-const inputChecker = compileSchema(QualityLinkInput);
 
 export const SharedQuality = Type.Object({
   courier: Type.String(),
@@ -71,16 +68,16 @@ export function qualityLinkRoutes(runtime: Runtime) {
         const { code } = courierOf(await live.refresh(), params.code);
         return { items: (await listQualityLinks(redis, code, live.now())).map(viewOf) };
       },
-      {
-        needs: { can: "quality:share", of: "courier" },
+      route({
+        access: { can: "quality:share", of: "courier" },
         response: Type.Object({ items: Type.Array(QualityLinkView) }),
-        ...described({ summary: "Links to the courier's quality report that are in force" }),
-      },
+        summary: "Links to the courier's quality report that are in force",
+      }),
     )
     .post(
       "/panel/api/couriers/:code/quality-links",
-      async ({ params, request, caller, set }) => {
-        const { expiresInDays = LINK_DAYS } = await readChecked(request, inputChecker);
+      async ({ params, body, request, caller, set }) => {
+        const { expiresInDays = LINK_DAYS } = body;
         const { code: courier } = courierOf(await live.refresh(), params.code);
         const createdAtMs = live.now();
         const untilMs = createdAtMs + expiresInDays * DAY_MS;
@@ -96,17 +93,14 @@ export function qualityLinkRoutes(runtime: Runtime) {
         set.status = 201;
         return { ...view, url: `${config.publicUrl}/quality/${made.token}` };
       },
-      {
-        needs: { can: "quality:share", of: "courier" },
-        parse: "none",
+      route({
+        access: { can: "quality:share", of: "courier" },
         response: { 201: NewQualityLink },
-        ...described({
-          summary:
-            "Make a link by which anybody reads the courier's quality report, and nothing else",
-          errors: ["TOO_MANY_LINKS", "CONFIGURATION_BUSY"],
-          body: jsonBody(QualityLinkInput, { expiresInDays: 30 }),
-        }),
-      },
+        summary:
+          "Make a link by which anybody reads the courier's quality report, and nothing else",
+        errors: ["TOO_MANY_LINKS", "CONFIGURATION_BUSY"],
+        body: jsonBody(QualityLinkInput, { expiresInDays: 30 }),
+      }),
     )
     .delete(
       "/panel/api/couriers/:code/quality-links/:id",
@@ -117,14 +111,12 @@ export function qualityLinkRoutes(runtime: Runtime) {
         noteChange(request, viewOf(revoked), null);
         set.status = 204;
       },
-      {
-        needs: { can: "quality:share", of: "courier" },
-        ...described({
-          summary: "Revoke a link; it is answered like one that never was",
-          errors: ["QUALITY_LINK_NOT_FOUND"],
-          answers: { 204: { description: "revoked" } },
-        }),
-      },
+      route({
+        access: { can: "quality:share", of: "courier" },
+        summary: "Revoke a link; it is answered like one that never was",
+        errors: ["QUALITY_LINK_NOT_FOUND"],
+        answers: { 204: { description: "revoked" } },
+      }),
     );
 }
 
@@ -149,16 +141,14 @@ export function sharedQualityRoute(runtime: Runtime, insights: Insights) {
       if (!courier) throw linkNotFound();
       return reportOf(insights, link, courier.name, daysOf(query.days ?? "30"), live.now());
     },
-    {
+    route({
       query: Type.Object({
         days: Type.Optional(Type.String({ description: "default 30, at most 90" })),
       }),
       response: SharedQuality,
-      ...described({
-        summary: "The quality report behind a link",
-        errors: ["QUALITY_LINK_NOT_FOUND", "RATE_LIMITED", "ANALYTICS_UNAVAILABLE"],
-      }),
-    },
+      summary: "The quality report behind a link",
+      errors: ["QUALITY_LINK_NOT_FOUND", "RATE_LIMITED", "ANALYTICS_UNAVAILABLE"],
+    }),
   );
 }
 

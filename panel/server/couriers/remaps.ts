@@ -1,7 +1,7 @@
 /** Remaps: versions of a courier's mapping, and the work that folds shipments again. */
 
 import { type Static, Type } from "@sinclair/typebox";
-import { described } from "#core/platform/openapi/operation.ts";
+import { route } from "#core/platform/http/access.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 import { nullableText } from "#core/platform/schema/nullable.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
@@ -65,12 +65,12 @@ export function remapRoutes(runtime: Runtime) {
         ]);
         return { items: remaps.map(shortViewOf), nextCursor: cursorBehind(page, total) };
       },
-      {
-        needs: { can: "couriers:read", of: "courier" },
+      route({
+        access: { can: "couriers:read", of: "courier" },
         query: offsetQuery(LONG_PAGE),
         response: Type.Object({ items: Type.Array(RemapView), nextCursor: nullableText }),
-        ...described({ summary: "Versions of a courier's mapping, the newest first" }),
-      },
+        summary: "Versions of a courier's mapping, the newest first",
+      }),
     )
     .get(
       "/panel/api/remaps/:id",
@@ -79,11 +79,11 @@ export function remapRoutes(runtime: Runtime) {
         if (!remap) throw notFound("remap");
         return viewOf(remap);
       },
-      {
-        needs: { can: "couriers:read", of: "remap" },
+      route({
+        access: { can: "couriers:read", of: "remap" },
         response: RemapView,
-        ...described({ summary: "A change of a mapping and how far its work is" }),
-      },
+        summary: "A change of a mapping and how far its work is",
+      }),
     )
     .post(
       "/panel/api/remaps/:id/revert",
@@ -94,14 +94,12 @@ export function remapRoutes(runtime: Runtime) {
         if (remap.createdAtMs !== nowMs) noteNoChange(request);
         return viewOf(remap);
       },
-      {
-        needs: { can: "catalogue:write", of: "installation" },
+      route({
+        access: { can: "catalogue:write", of: "installation" },
         response: RemapView,
-        ...described({
-          summary: "Map the codes of a remap as before it",
-          errors: ["REMAP_NOT_FOUND", "REMAP_SUPERSEDED", "CONFIGURATION_BUSY"],
-        }),
-      },
+        summary: "Map the codes of a remap as before it",
+        errors: ["REMAP_NOT_FOUND", "REMAP_SUPERSEDED", "CONFIGURATION_BUSY"],
+      }),
     );
 }
 

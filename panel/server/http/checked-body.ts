@@ -1,18 +1,9 @@
 /** The body of a panel call, checked against its schema. */
 import type { Static, TSchema } from "@sinclair/typebox";
 import { Problem } from "#core/platform/errors/problem.ts";
-import type { CompiledSchema } from "#core/platform/schema/compile-schema.ts";
+import { type CompiledSchema, compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { listFaults } from "#core/platform/schema/fault.ts";
-import { invalidBody, readJson } from "./read-json.ts";
-
-/** @throws {Problem} 400, 408, 413, 422 */
-export async function readChecked<T extends TSchema>(
-  request: Request,
-  checker: CompiledSchema<T>,
-  limitBytes?: number,
-): Promise<Static<T>> {
-  return checkedBody(await readJson(request, limitBytes), checker);
-}
+import { invalidBody, PANEL_BODY_BYTES, readJson } from "./read-json.ts";
 
 /** @throws {Problem} 422 */
 export function checkedBody<T extends TSchema>(
@@ -33,11 +24,31 @@ export function checkedPath<T extends TSchema>(
   throw new Problem(422, "INVALID_PATH", "The path is invalid.", { members: { violations } });
 }
 
-/** For the OpenAPI document: handlers read their bodies themselves, after their caller was admitted. */
-export function jsonBody<T extends TSchema>(
+interface Options {
+  /** Default: `PANEL_BODY_BYTES`. */
+  readonly limitBytes?: number;
+  /** A call without a body then has one without members. */
+  readonly optional?: true;
+}
+
+/** A body that its schema judges. */
+export function jsonBody<T extends TSchema>(schema: T, example: Static<T>, options: Options = {}) {
+  const checker = compileSchema(schema);
+  const { limitBytes, optional } = options;
+  /** @throws {Problem} 400, 408, 413, 422 */
+  const read = async (request: Request): Promise<Static<T>> => {
+    const body = await readJson(request, limitBytes);
+    return checkedBody(optional && body === undefined ? {} : body, checker);
+  };
+  return { schema, example, ...options, read };
+}
+
+/** A body that its handler judges, by more than its schema. */
+export function unjudgedBody<T extends TSchema>(
   schema: T,
   example: Static<T>,
-  options: { readonly limitBytes?: number; readonly optional?: true } = {},
+  limitBytes: number = PANEL_BODY_BYTES,
 ) {
-  return { schema, example, ...options };
+  const read = (request: Request): Promise<unknown> => readJson(request, limitBytes);
+  return { schema, example, limitBytes, read };
 }

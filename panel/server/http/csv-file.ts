@@ -86,8 +86,16 @@ export function faultsOfFile<const Reason extends string>(
   );
 }
 
+export const csvBody = (example: string) => ({
+  mediaType: "text/csv",
+  schema: Type.String(),
+  example,
+  limitBytes: CSV_FILE_BYTES,
+  read: readCsv,
+});
+
 /** @throws {Problem} 400, 408, 413 */
-export async function csvBody(request: Request): Promise<string> {
+async function readCsv(request: Request): Promise<string> {
   const bytes = await readBody(request, CSV_FILE_BYTES);
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);

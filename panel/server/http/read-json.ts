@@ -9,12 +9,6 @@ import { limit } from "#core/platform/schema/limit.ts";
 export const PANEL_BODY_BYTES = limit(256 * 1024, "body of a panel request", "413");
 export const ORDERS_BODY_BYTES = limit(32 * 1024 * 1024, "body of an orders import", "413");
 
-/** The body of a call that may be made without one: it then has no members. */
-export async function readOptionalJson(request: Request): Promise<unknown> {
-  const body = await readJson(request);
-  return body === undefined ? {} : body;
-}
-
 /**
  * @returns undefined for a request without a body
  * @throws {Problem} 400 invalid UTF-8 or not strict JSON; 408, 413; 422 text that is not valid Unicode

@@ -19,7 +19,7 @@ import {
 } from "#core/archive/store/held-channels.ts";
 import { type Removal, readRemovals } from "#core/archive/store/retirement.ts";
 import type { Configuration } from "#core/configuration/store/configuration.ts";
-import { described } from "#core/platform/openapi/operation.ts";
+import { route } from "#core/platform/http/access.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import {
   ARCHIVER_STATUS_KEY,
@@ -114,11 +114,15 @@ export type ArchiveView = Static<typeof ArchiveView>;
 export function archiveRoutes(deps: Runtime & PanelDeps) {
   const { redis, live } = deps;
   return panelRoutes(deps, "archive")
-    .get("/panel/api/archive", () => readArchive(deps), {
-      needs: { can: "overview:read", of: "installation" },
-      response: ArchiveView,
-      ...described({ summary: "What is archived, how far the archiver is, and what was removed" }),
-    })
+    .get(
+      "/panel/api/archive",
+      () => readArchive(deps),
+      route({
+        access: { can: "overview:read", of: "installation" },
+        response: ArchiveView,
+        summary: "What is archived, how far the archiver is, and what was removed",
+      }),
+    )
     .put(
       "/panel/api/channels/:channelCode/archive-hold",
       async ({ params, request }) => {
@@ -134,13 +138,11 @@ export function archiveRoutes(deps: Runtime & PanelDeps) {
         else noteChange(request, null, after);
         return after;
       },
-      {
-        needs: { can: "channels:write", of: "channel" },
+      route({
+        access: { can: "channels:write", of: "channel" },
         response: Held,
-        ...described({
-          summary: "Bring what a channel has in the archive back to Redis, and keep it there",
-        }),
-      },
+        summary: "Bring what a channel has in the archive back to Redis, and keep it there",
+      }),
     )
     .delete(
       "/panel/api/channels/:channelCode/archive-hold",
@@ -151,13 +153,11 @@ export function archiveRoutes(deps: Runtime & PanelDeps) {
         await letChannelGo(redis, id);
         set.status = 204;
       },
-      {
-        needs: { can: "channels:write", of: "channel" },
-        ...described({
-          summary: "Let a channel's shipments move to the archive again",
-          answers: { 204: { description: "let go" } },
-        }),
-      },
+      route({
+        access: { can: "channels:write", of: "channel" },
+        summary: "Let a channel's shipments move to the archive again",
+        answers: { 204: { description: "let go" } },
+      }),
     );
 }
 

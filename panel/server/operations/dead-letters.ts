@@ -2,6 +2,7 @@
 
 import { Type } from "@sinclair/typebox";
 import { Problem } from "#core/platform/errors/problem.ts";
+import { route } from "#core/platform/http/access.ts";
 import {
   type DeadLetter,
   discardDeadLetter,
@@ -10,11 +11,9 @@ import {
   redriveAllDeadLetters,
   redriveDeadLetter,
 } from "#core/platform/log/dead-letters.ts";
-import { described } from "#core/platform/openapi/operation.ts";
-import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { nullableText } from "#core/platform/schema/nullable.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
-import { jsonBody, readChecked } from "#panel/server/http/checked-body.ts";
+import { jsonBody } from "#panel/server/http/checked-body.ts";
 import { LONG_PAGE, limitOf, queryOf, wrongCursor } from "#panel/server/http/list-page.ts";
 import { noteChange, noteNoChange, panelRoutes } from "#panel/server/panel-routes.ts";
 
@@ -41,7 +40,6 @@ const Discard = Type.Object(
   { reason: Type.String({ minLength: 1, maxLength: 500, description: "why nobody needs it" }) },
   { additionalProperties: false },
 );
-const discardChecker = compileSchema(Discard);
 
 function notFound(): Problem {
   return new Problem(404, "DEAD_LETTER_NOT_FOUND", "There is no such dead letter.");
@@ -62,12 +60,12 @@ export function deadLetterRoutes(runtime: Runtime) {
         }));
         return { items, nextCursor: next, cursor: next };
       },
-      {
-        needs: { can: "dead-letters:read", of: "installation" },
+      route({
+        access: { can: "dead-letters:read", of: "installation" },
         query: queryOf(LONG_PAGE),
         response: DeadLetters,
-        ...described({ summary: "Entries our own code could not process, the newest first" }),
-      },
+        summary: "Entries our own code could not process, the newest first",
+      }),
     )
     .post(
       "/panel/api/dead-letters/redrive",
@@ -76,16 +74,14 @@ export function deadLetterRoutes(runtime: Runtime) {
         if (outcome.redriven === 0) noteNoChange(request);
         return outcome;
       },
-      {
-        needs: { can: "dead-letters:write", of: "installation" },
+      route({
+        access: { can: "dead-letters:write", of: "installation" },
         response: Type.Object({
           redriven: Type.Integer({ description: "by this call: 10,000 at most" }),
           remaining: Type.Integer({ description: "dead letters that remain now" }),
         }),
-        ...described({
-          summary: "Redrive all dead letters, each in its own group; repeat while any remain",
-        }),
-      },
+        summary: "Redrive all dead letters, each in its own group; repeat while any remain",
+      }),
     )
     .post(
       "/panel/api/dead-letters/:id/redrive",
@@ -94,34 +90,29 @@ export function deadLetterRoutes(runtime: Runtime) {
         if (outcome === "redriven") return { id: params.id, redriven: true };
         throw notFound();
       },
-      {
-        needs: { can: "dead-letters:write", of: "installation" },
+      route({
+        access: { can: "dead-letters:write", of: "installation" },
         response: Type.Object({ id: Type.String(), redriven: Type.Boolean() }),
-        ...described({
-          summary: "Let the entry's own group process it once more; repeating it is safe",
-          errors: ["DEAD_LETTER_NOT_FOUND"],
-        }),
-      },
+        summary: "Let the entry's own group process it once more; repeating it is safe",
+        errors: ["DEAD_LETTER_NOT_FOUND"],
+      }),
     )
     .delete(
       "/panel/api/dead-letters/:id",
-      async ({ params, request }) => {
-        const { reason } = await readChecked(request, discardChecker);
+      async ({ params, body, request }) => {
+        const { reason } = body;
         const letter = await discardDeadLetter(redis, params.id);
         if (!letter) throw notFound();
         noteChange(request, withoutEntry(letter), { discarded: reason });
         return new Response(null, { status: 204 });
       },
-      {
-        needs: { can: "dead-letters:write", of: "installation" },
-        parse: "none",
-        ...described({
-          summary: "Discard an entry for good, with a reason for the audit log",
-          errors: ["DEAD_LETTER_NOT_FOUND"],
-          body: jsonBody(Discard, { reason: "A test shipment of last week." }),
-          answers: { 204: { description: "discarded" } },
-        }),
-      },
+      route({
+        access: { can: "dead-letters:write", of: "installation" },
+        summary: "Discard an entry for good, with a reason for the audit log",
+        errors: ["DEAD_LETTER_NOT_FOUND"],
+        body: jsonBody(Discard, { reason: "A test shipment of last week." }),
+        answers: { 204: { description: "discarded" } },
+      }),
     );
 }
 

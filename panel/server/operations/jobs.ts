@@ -7,7 +7,7 @@ import {
   listLatestJobs,
   readJob,
 } from "#core/merchants/store/jobs/import-jobs.ts";
-import { described } from "#core/platform/openapi/operation.ts";
+import { route } from "#core/platform/http/access.ts";
 import { companyPartition } from "#core/platform/redis/keys.ts";
 import { nullableText as text } from "#core/platform/schema/nullable.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
@@ -75,12 +75,12 @@ export function jobsRoute(runtime: Runtime) {
         }));
       return { items, nextCursor: page.nextCursor };
     },
-    {
-      needs: { can: "jobs:read", of: "caller" },
+    route({
+      access: { can: "jobs:read", of: "caller" },
       query: listQuery,
       response: Jobs,
-      ...described({ summary: "Imports, under way and ended, the newest first" }),
-    },
+      summary: "Imports, under way and ended, the newest first",
+    }),
   );
 }
 

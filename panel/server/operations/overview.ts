@@ -4,8 +4,8 @@ import { Type } from "@sinclair/typebox";
 import type { Benchmarks } from "#analytics/benchmarks.ts";
 import { readArchiveProgress, readArchiveStatus } from "#core/archive/store/archive-status.ts";
 import { countConflicts } from "#core/events/store/number-conflicts.ts";
+import { route } from "#core/platform/http/access.ts";
 import { readDone, readLags } from "#core/platform/log/streams.ts";
-import { described } from "#core/platform/openapi/operation.ts";
 import { ARCHIVER_STATUS_KEY, NUMBER_CONFLICT_KEYS } from "#core/platform/redis/keys.ts";
 import { readMasters } from "#core/platform/redis/replicas.ts";
 import { type Missing, orMissing } from "#core/platform/redis/unavailable-shard.ts";
@@ -72,14 +72,20 @@ export function overviewRoute(runtime: Runtime, benchmarks: Benchmarks) {
       sampling.stop();
       feed.close();
     })
-    .get("/panel/api/overview", overview, {
-      needs: { can: "overview:read", of: "installation" },
-      response: Overview,
-      ...described({ summary: "Rates, lag, queue depths, error counts, freshness of each store" }),
-    })
-    .get("/panel/api/overview/stream", () => feed.join(), {
-      needs: { can: "overview:read", of: "installation" },
-      ...described({
+    .get(
+      "/panel/api/overview",
+      overview,
+      route({
+        access: { can: "overview:read", of: "installation" },
+        response: Overview,
+        summary: "Rates, lag, queue depths, error counts, freshness of each store",
+      }),
+    )
+    .get(
+      "/panel/api/overview/stream",
+      () => feed.join(),
+      route({
+        access: { can: "overview:read", of: "installation" },
         summary: "The overview as server-sent events `overview`, every 2 seconds",
         errors: ["TOO_MANY_VIEWERS"],
         answers: {
@@ -89,7 +95,7 @@ export function overviewRoute(runtime: Runtime, benchmarks: Benchmarks) {
           },
         },
       }),
-    });
+    );
 }
 
 async function readOverview(

@@ -7,7 +7,7 @@ import {
   readCalls,
   readKnownLoads,
 } from "#core/placement/store/partition-load.ts";
-import { described } from "#core/platform/openapi/operation.ts";
+import { route } from "#core/platform/http/access.ts";
 import { unlessShardUnavailable } from "#core/platform/redis/unavailable-shard.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
@@ -85,11 +85,11 @@ export function partitionsRoute(runtime: Runtime) {
           callsPerSecond: from && now ? rateOf(tag, from, now) : null,
         }));
       },
-      {
-        needs: { can: "overview:read", of: "installation" },
+      route({
+        access: { can: "overview:read", of: "installation" },
         response: Partitions,
-        ...described({ summary: "What each partition of the store takes" }),
-      },
+        summary: "What each partition of the store takes",
+      }),
     );
 }
 

@@ -11,7 +11,7 @@ import {
 } from "#core/events/store/event-outcomes.ts";
 import { factKeyOf, seenBucket, seenLayout } from "#core/events/store/seen.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { described } from "#core/platform/openapi/operation.ts";
+import { route } from "#core/platform/http/access.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 import { nullableText as text } from "#core/platform/schema/nullable.ts";
 import { NO_ARCHIVE } from "#core/search/store/archive-search.ts";
@@ -107,15 +107,13 @@ export function eventsRoute(runtime: PanelDeps, insights?: Insights) {
       if (!isTheirs(caller, { companyCode: null, courierCode: code })) throw notFound("courier");
       return find(runtime, insights, { courier, eventId, messageId }, page);
     },
-    {
-      needs: { can: "events:read", of: "caller" },
+    route({
+      access: { can: "events:read", of: "caller" },
       query: EventsQuery,
       response: Events,
-      ...described({
-        summary: "What became of an event or a message of the last 7 days",
-        errors: ["COURIER_NOT_FOUND"],
-      }),
-    },
+      summary: "What became of an event or a message of the last 7 days",
+      errors: ["COURIER_NOT_FOUND"],
+    }),
   );
 }
 

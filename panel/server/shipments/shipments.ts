@@ -8,7 +8,7 @@ import { matchingNumber } from "#core/events/rules/reference.ts";
 import { erasePersonalData } from "#core/merchants/store/erase-personal-data.ts";
 import { readNotifications } from "#core/merchants/store/notifications.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { described } from "#core/platform/openapi/operation.ts";
+import { route } from "#core/platform/http/access.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 import { nullableText as text } from "#core/platform/schema/nullable.ts";
 import { idOf } from "#core/platform/schema/path-id.ts";
@@ -104,15 +104,17 @@ const ListQuery = Type.Composite([
 export function shipmentRoutes(deps: PanelDeps, insights?: Insights) {
   const { redis, live, archive = NO_ARCHIVE } = deps;
   return panelRoutes(deps, "shipments")
-    .get("/panel/api/shipments", ({ query, caller }) => list(deps, insights, caller, query), {
-      needs: { can: "shipments:read", of: "caller" },
-      query: ListQuery,
-      response: ShipmentList,
-      ...described({
+    .get(
+      "/panel/api/shipments",
+      ({ query, caller }) => list(deps, insights, caller, query),
+      route({
+        access: { can: "shipments:read", of: "caller" },
+        query: ListQuery,
+        response: ShipmentList,
         summary: "Search by one text, or list a company's shipments, last changed first",
         errors: ["COMPANY_NOT_FOUND", "CHANNEL_NOT_FOUND", "ARCHIVE_UNAVAILABLE"],
       }),
-    })
+    )
     .get(
       "/panel/api/shipments/:id",
       async ({ params }) => {
@@ -131,14 +133,12 @@ export function shipmentRoutes(deps: PanelDeps, insights?: Insights) {
           })),
         };
       },
-      {
-        needs: { can: "shipments:read", of: "shipment" },
+      route({
+        access: { can: "shipments:read", of: "shipment" },
         response: ShipmentPageDetail,
-        ...described({
-          summary: "One shipment; its events and webhooks are in its trace",
-          errors: ["ARCHIVE_UNAVAILABLE"],
-        }),
-      },
+        summary: "One shipment; its events and webhooks are in its trace",
+        errors: ["ARCHIVE_UNAVAILABLE"],
+      }),
     )
     .delete(
       "/panel/api/shipments/:id/personal-data",
@@ -148,14 +148,12 @@ export function shipmentRoutes(deps: PanelDeps, insights?: Insights) {
         noteChange(request, { erased: outcome === "repeated" }, { erased: true });
         set.status = 204;
       },
-      {
-        needs: { can: "shipments:erase", of: "shipment" },
-        ...described({
-          summary: "Erase the recipient of a shipment everywhere; repeating it changes nothing",
-          errors: ["ARCHIVE_UNAVAILABLE"],
-          answers: { 204: { description: "erased" } },
-        }),
-      },
+      route({
+        access: { can: "shipments:erase", of: "shipment" },
+        summary: "Erase the recipient of a shipment everywhere; repeating it changes nothing",
+        errors: ["ARCHIVE_UNAVAILABLE"],
+        answers: { 204: { description: "erased" } },
+      }),
     );
 }
 

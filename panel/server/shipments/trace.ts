@@ -5,7 +5,7 @@ import { channelsOfShipments } from "#core/archive/store/archive.ts";
 import type { Configuration } from "#core/configuration/store/configuration.ts";
 import type { CourierEvent } from "#core/events/rules/event.ts";
 import type { Fact } from "#core/events/rules/fact.ts";
-import { described } from "#core/platform/openapi/operation.ts";
+import { route } from "#core/platform/http/access.ts";
 import { shipmentPartition } from "#core/platform/redis/keys.ts";
 import { jsonValue } from "#core/platform/schema/json-value.ts";
 import {
@@ -169,15 +169,13 @@ export function traceRoute(deps: PanelDeps) {
   return panelRoutes(deps, "trace").get(
     "/panel/api/shipments/:id/trace",
     ({ params, query }) => trace(params.id, offsetPageOf(query, LONG_PAGE)),
-    {
-      needs: { can: "shipments:read", of: "shipment" },
+    route({
+      access: { can: "shipments:read", of: "shipment" },
       query: offsetQuery(LONG_PAGE),
       response: Trace,
-      ...described({
-        summary: "Every event, mapping, change, webhook verdict and attempt",
-        errors: ["ARCHIVE_UNAVAILABLE"],
-      }),
-    },
+      summary: "Every event, mapping, change, webhook verdict and attempt",
+      errors: ["ARCHIVE_UNAVAILABLE"],
+    }),
   );
 }
 

@@ -5,9 +5,8 @@ import { Elysia } from "elysia";
 import { readShipmentsAnywhere } from "#core/archive/store/archive.ts";
 import type { Channel, Configuration } from "#core/configuration/store/configuration.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { described } from "#core/platform/openapi/operation.ts";
+import { route } from "#core/platform/http/access.ts";
 import { companyPartition } from "#core/platform/redis/keys.ts";
-import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { NO_ARCHIVE } from "#core/search/store/archive-search.ts";
 import type { StoredShipment } from "#core/shipments/store/shipments.ts";
@@ -33,9 +32,8 @@ import {
 import { signedHeaders } from "#core/webhooks/store/signed-headers.ts";
 import { deliveryBody } from "#core/webhooks/store/webhook-body.ts";
 import type { PanelDeps } from "#panel/server/caller.ts";
-import { checkedBody, jsonBody } from "#panel/server/http/checked-body.ts";
+import { jsonBody } from "#panel/server/http/checked-body.ts";
 import { limitOf, listQuery, PAGE, wrongCursor } from "#panel/server/http/list-page.ts";
-import { readJson } from "#panel/server/http/read-json.ts";
 import { notFound } from "#panel/server/not-found.ts";
 import { panelRoutes } from "#panel/server/panel-routes.ts";
 import {
@@ -98,7 +96,6 @@ const WindowBody = Type.Object(
   },
   { additionalProperties: false },
 );
-const windowChecker = compileSchema(WindowBody);
 
 /** The archive: absent, only shipments that Redis has are shown. */
 type Deps = Runtime & Pick<PanelDeps, "archive">;
@@ -116,12 +113,12 @@ function logRoutes(runtime: Deps) {
         const { channel } = endpointOf(await live.refresh(), params.endpointId);
         return readLog(runtime, channel, params.endpointId, query);
       },
-      {
-        needs: { can: "webhooks:read", of: "endpoint" },
+      route({
+        access: { can: "webhooks:read", of: "endpoint" },
         query: LogQuery,
         response: Log,
-        ...described({ summary: "Delivery log with its attempts" }),
-      },
+        summary: "Delivery log with its attempts",
+      }),
     )
     .get(
       "/panel/api/channels/:channelCode/webhook-v1/deliveries",
@@ -129,23 +126,21 @@ function logRoutes(runtime: Deps) {
         const channel = channelOf(await live.refresh(), params.channelCode);
         return readLog(runtime, channel, v1EndpointId(channel.id), query);
       },
-      {
-        needs: { can: "webhooks:read", of: "channel" },
+      route({
+        access: { can: "webhooks:read", of: "channel" },
         query: LogQuery,
         response: Log,
-        ...described({
-          summary: "Delivery log of a channel's webhooks v1, also after the change-over",
-        }),
-      },
+        summary: "Delivery log of a channel's webhooks v1, also after the change-over",
+      }),
     )
     .get(
       "/panel/api/deliveries/:deliveryId",
       ({ params }) => readDetail(runtime, params.deliveryId),
-      {
-        needs: { can: "webhooks:read", of: "delivery" },
+      route({
+        access: { can: "webhooks:read", of: "delivery" },
         response: DeliveryDetail,
-        ...described({ summary: "One delivery, with its body as an attempt would send it now" }),
-      },
+        summary: "One delivery, with its body as an attempt would send it now",
+      }),
     );
 }
 
@@ -165,55 +160,47 @@ function replayRoutes(runtime: Deps) {
     .get(
       "/panel/api/deliveries/:deliveryId/request",
       ({ params }) => signedRequest(runtime, params.deliveryId),
-      {
-        needs: { can: "webhooks:replay", of: "delivery" },
+      route({
+        access: { can: "webhooks:replay", of: "delivery" },
         response: SignedRequest,
-        ...described({
-          summary: "The request of a delivery, signed now: for a receiver under development",
-          errors: ["NOT_REPLAYABLE"],
-        }),
-      },
+        summary: "The request of a delivery, signed now: for a receiver under development",
+        errors: ["NOT_REPLAYABLE"],
+      }),
     )
     .post(
       "/panel/api/deliveries/:deliveryId/replay",
       ({ params }) => replayDelivery(runtime, params.deliveryId),
-      {
-        needs: { can: "webhooks:replay", of: "delivery" },
+      route({
+        access: { can: "webhooks:replay", of: "delivery" },
         response: DeliveryView,
-        ...described({
-          summary: "Queue one failed or delivered delivery as new",
-          errors: [
-            "NOT_REPLAYABLE",
-            "ENDPOINT_NOT_FOUND",
-            "ENDPOINT_DISABLED",
-            "REPLAY_WINDOW_OVER",
-            "DELIVERY_PENDING",
-          ],
-        }),
-      },
+        summary: "Queue one failed or delivered delivery as new",
+        errors: [
+          "NOT_REPLAYABLE",
+          "ENDPOINT_NOT_FOUND",
+          "ENDPOINT_DISABLED",
+          "REPLAY_WINDOW_OVER",
+          "DELIVERY_PENDING",
+        ],
+      }),
     )
     .post(
       "/panel/api/webhooks/:endpointId/replay",
-      async ({ params, request, set }) => {
-        const body = await readJson(request);
+      async ({ params, body, set }) => {
         const replayId = await replayWindow(runtime, params.endpointId, body);
         set.status = 202;
         return replayOf(runtime, params.endpointId, replayId);
       },
-      {
-        needs: { can: "webhooks:replay", of: "endpoint" },
-        parse: "none",
+      route({
+        access: { can: "webhooks:replay", of: "endpoint" },
         response: { 202: ReplayView },
-        ...described({
-          summary: "Queue the failed deliveries of a window as new, paced",
-          errors: ["ENDPOINT_DISABLED", "TOO_MANY_REPLAYS"],
-          body: jsonBody(WindowBody, {
-            from: "2026-11-20T00:00:00+01:00",
-            to: "2026-11-21T00:00:00+01:00",
-            mode: "latest_per_shipment",
-          }),
+        summary: "Queue the failed deliveries of a window as new, paced",
+        errors: ["ENDPOINT_DISABLED", "TOO_MANY_REPLAYS"],
+        body: jsonBody(WindowBody, {
+          from: "2026-11-20T00:00:00+01:00",
+          to: "2026-11-21T00:00:00+01:00",
+          mode: "latest_per_shipment",
         }),
-      },
+      }),
     )
     .get(
       "/panel/api/webhooks/:endpointId/replays",
@@ -223,25 +210,21 @@ function replayRoutes(runtime: Deps) {
         const replays = await latestReplays(runtime.redis, partition, endpointId);
         return { items: replays.map(replayView) };
       },
-      {
-        needs: { can: "webhooks:read", of: "endpoint" },
+      route({
+        access: { can: "webhooks:read", of: "endpoint" },
         response: ReplayList,
-        ...described({
-          summary: `The ${REPLAYS_LISTED} latest replays of windows, the newest first`,
-        }),
-      },
+        summary: `The ${REPLAYS_LISTED} latest replays of windows, the newest first`,
+      }),
     )
     .get(
       "/panel/api/webhooks/:endpointId/replays/:replayId",
       ({ params }) => replayOf(runtime, params.endpointId, params.replayId),
-      {
-        needs: { can: "webhooks:read", of: "endpoint" },
+      route({
+        access: { can: "webhooks:read", of: "endpoint" },
         response: ReplayView,
-        ...described({
-          summary: "How far the replay of a window has come",
-          errors: ["REPLAY_NOT_FOUND"],
-        }),
-      },
+        summary: "How far the replay of a window has come",
+        errors: ["REPLAY_NOT_FOUND"],
+      }),
     );
 }
 
@@ -400,10 +383,9 @@ function readCursor(cursor: string, filters: string): LogCursor {
 async function replayWindow(
   { redis, live }: Runtime,
   endpointId: string,
-  given: unknown,
+  body: Static<typeof WindowBody>,
 ): Promise<string> {
   const { endpoint, channel } = endpointOf(await live.refresh(), endpointId);
-  const body = checkedBody(given, windowChecker);
   const fromMs = instantOfBody("from", body.from, false);
   const toMs = instantOfBody("to", body.to, true);
   if (fromMs > toMs) throw new Problem(422, "INVALID_BODY", "from is later than to.");

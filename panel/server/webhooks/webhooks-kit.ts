@@ -2,9 +2,8 @@
 
 import { readFileSync } from "node:fs";
 import { type TSchema, Type } from "@sinclair/typebox";
-import { publicRoutes } from "#core/platform/http/access.ts";
+import { publicRoutes, route } from "#core/platform/http/access.ts";
 import { PUBLIC_CACHE, pageResponse, searched } from "#core/platform/http/reference-page.ts";
-import { described } from "#core/platform/openapi/operation.ts";
 import { jsonValue } from "#core/platform/schema/json-value.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { WebhookPayload } from "#core/webhooks/rules/webhook-payload.ts";
@@ -19,31 +18,39 @@ export function webhookKitRoutes({ config }: Runtime) {
   const page = webhookReference();
   const vector = readFileSync(VECTOR, "utf8");
   return publicRoutes("webhook kit")
-    .get("/ips.txt", () => new Response(addressList(config.outboundIps), { headers: PLAIN }), {
-      ...described({
+    .get(
+      "/ips.txt",
+      () => new Response(addressList(config.outboundIps), { headers: PLAIN }),
+      route({
         summary: "Addresses that outgoing calls leave from, one per line",
         answers: answer("text/plain", Type.String()),
       }),
-    })
-    .get("/webhooks/payload.schema.json", () => ({ $schema: SCHEMA_DIALECT, ...WebhookPayload }), {
-      ...described({
+    )
+    .get(
+      "/webhooks/payload.schema.json",
+      () => ({ $schema: SCHEMA_DIALECT, ...WebhookPayload }),
+      route({
         summary: "JSON Schema of the webhook payload",
         answers: answer("application/json", ANYTHING),
       }),
-    })
+    )
     .get("/webhooks/docs", ({ request }) => pageResponse(searched(page, request)))
-    .get("/webhooks/vector.json", () => new Response(vector, { headers: JSON_HEADERS }), {
-      ...described({
+    .get(
+      "/webhooks/vector.json",
+      () => new Response(vector, { headers: JSON_HEADERS }),
+      route({
         summary: "A body, two secrets and a signature, to test a receiver with",
         answers: answer("application/json", ANYTHING),
       }),
-    })
-    .get("/webhooks/asyncapi.json", () => webhookAsyncapi(), {
-      ...described({
+    )
+    .get(
+      "/webhooks/asyncapi.json",
+      () => webhookAsyncapi(),
+      route({
         summary: "AsyncAPI description of the webhooks",
         answers: answer("application/json", ANYTHING),
       }),
-    });
+    );
 }
 
 const ANYTHING = jsonValue();

@@ -1,7 +1,7 @@
 /** `GET /panel/api/webhooks/{endpointId}/missed`: what an endpoint did not get, and how its merchant catches up. */
 
 import { Type } from "@sinclair/typebox";
-import { described } from "#core/platform/openapi/operation.ts";
+import { route } from "#core/platform/http/access.ts";
 import { nullableText as text } from "#core/platform/schema/nullable.ts";
 import { romeDateTime } from "#core/platform/time/rome-time.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
@@ -49,13 +49,13 @@ export function missedRoute(runtime: Runtime) {
         pullCall: `GET /v2/shipments?${asked}`,
       };
     },
-    {
-      needs: { can: "webhooks:read", of: "endpoint" },
+    route({
+      access: { can: "webhooks:read", of: "endpoint" },
       query: Type.Object({
         since: Type.Optional(Type.String({ description: "default all that can be replayed" })),
       }),
       response: MissedView,
-      ...described({ summary: "Deliveries that were given up, and the call that tells the same" }),
-    },
+      summary: "Deliveries that were given up, and the call that tells the same",
+    }),
   );
 }

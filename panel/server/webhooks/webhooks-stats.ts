@@ -2,7 +2,7 @@
 
 import { Type } from "@sinclair/typebox";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { described } from "#core/platform/openapi/operation.ts";
+import { route } from "#core/platform/http/access.ts";
 import { companyPartition } from "#core/platform/redis/keys.ts";
 import { hourOf } from "#core/platform/time/hour-of.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
@@ -84,15 +84,15 @@ export function webhookStatsRoute(runtime: Runtime) {
         hours: stats.hours.map((one) => ({ hour: isoOf(one.hour * HOUR_MS), ...figuresOf(one) })),
       };
     },
-    {
-      needs: { can: "webhooks:read", of: "endpoint" },
+    route({
+      access: { can: "webhooks:read", of: "endpoint" },
       query: Type.Object({
         from: Type.Optional(Type.String({ description: "default 24 hours before `to`" })),
         to: Type.Optional(Type.String({ description: "default now; at most 30 days back" })),
       }),
       response: Stats,
-      ...described({ summary: "Counts and latency of an endpoint by hour" }),
-    },
+      summary: "Counts and latency of an endpoint by hour",
+    }),
   );
 }
 

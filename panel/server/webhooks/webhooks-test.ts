@@ -3,16 +3,14 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { Configuration } from "#core/configuration/store/configuration.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { described } from "#core/platform/openapi/operation.ts";
-import { compileSchema } from "#core/platform/schema/compile-schema.ts";
+import { route } from "#core/platform/http/access.ts";
 import type { Fault } from "#core/platform/schema/fault.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { type Status, type StatusPair, StatusSchema } from "#core/statuses/rules/status.ts";
 import { WebhookPayload } from "#core/webhooks/rules/webhook-payload.ts";
 import { SAMPLE_PAIR } from "#core/webhooks/rules/webhook-sample.ts";
 import { requestTestEvent } from "#core/webhooks/store/webhook-tests.ts";
-import { checkedBody, jsonBody } from "#panel/server/http/checked-body.ts";
-import { readOptionalJson } from "#panel/server/http/read-json.ts";
+import { jsonBody } from "#panel/server/http/checked-body.ts";
 import { noteChange, panelRoutes } from "#panel/server/panel-routes.ts";
 import { endpointOf, refuseFaults } from "./webhook-access.ts";
 
@@ -29,7 +27,6 @@ const TestInput = Type.Object(
   { additionalProperties: false },
 );
 type TestInput = Static<typeof TestInput>;
-const inputChecker = compileSchema(TestInput);
 
 const Tested = Type.Object({
   delivered: Type.Boolean(),
@@ -58,8 +55,7 @@ export function webhookTestRoutes(runtime: Runtime) {
   return panelRoutes(runtime, "webhook tests")
     .post(
       "/panel/api/webhooks/:endpointId/test",
-      async ({ params, request }) => {
-        const body = checkedBody(await readOptionalJson(request), inputChecker);
+      async ({ params, body, request }) => {
         const configuration = await live.refresh();
         endpointOf(configuration, params.endpointId);
         const pair = pairOf(configuration, body);
@@ -71,16 +67,13 @@ export function webhookTestRoutes(runtime: Runtime) {
         noteChange(request, null, { ...pair, ...outcome });
         return { ...result };
       },
-      {
-        needs: { can: "webhooks:write", of: "endpoint" },
-        parse: "none",
+      route({
+        access: { can: "webhooks:write", of: "endpoint" },
         response: Tested,
-        ...described({
-          summary: "Send the test event: one attempt, with its result and what was sent",
-          body: jsonBody(TestInput, { status: "DELIVERED" }, { optional: true }),
-          errors: ["NOBODY_SENDS"],
-        }),
-      },
+        summary: "Send the test event: one attempt, with its result and what was sent",
+        body: jsonBody(TestInput, { status: "DELIVERED" }, { optional: true }),
+        errors: ["NOBODY_SENDS"],
+      }),
     )
     .get(
       "/panel/api/status-details",
@@ -94,11 +87,11 @@ export function webhookTestRoutes(runtime: Runtime) {
           })),
         };
       },
-      {
-        needs: { can: "me", of: "caller" },
+      route({
+        access: { can: "me", of: "caller" },
         response: StatusDetails,
-        ...described({ summary: "Status details, with the status that each belongs to" }),
-      },
+        summary: "Status details, with the status that each belongs to",
+      }),
     );
 }
 

@@ -8,8 +8,7 @@ import { ENDPOINT_SETTINGS } from "#core/configuration/rules/settings.ts";
 import type { Configuration, Endpoint } from "#core/configuration/store/configuration.ts";
 import { newEndpointId, newWebhookSecret } from "#core/configuration/store/endpoint-entity.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { described } from "#core/platform/openapi/operation.ts";
-import { compileSchema } from "#core/platform/schema/compile-schema.ts";
+import { route } from "#core/platform/http/access.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import {
   EndpointInput,
@@ -25,8 +24,7 @@ import {
   enableEndpoint,
   rotateEndpointSecret,
 } from "#core/webhooks/store/endpoints.ts";
-import { checkedBody, jsonBody } from "#panel/server/http/checked-body.ts";
-import { readJson, readOptionalJson } from "#panel/server/http/read-json.ts";
+import { jsonBody, unjudgedBody } from "#panel/server/http/checked-body.ts";
 import { notFound } from "#panel/server/not-found.ts";
 import { noteChange, noteNoChange, panelRoutes } from "#panel/server/panel-routes.ts";
 import { channelOf, endpointOf, readHealth, refuseEndpointFaults } from "./webhook-access.ts";
@@ -49,7 +47,6 @@ const RotationInput = Type.Object(
   },
   { additionalProperties: false },
 );
-const rotationChecker = compileSchema(RotationInput);
 export function webhookRoutes(runtime: Runtime) {
   const calls = endpointCalls(runtime);
   return new Elysia({ name: "webhooks" })
@@ -69,16 +66,15 @@ function channelWebhookRoutes(runtime: Runtime, calls: EndpointCalls) {
         const items = await Promise.all(endpoints.map(({ id }) => calls.view(configuration, id)));
         return { total: items.length, items };
       },
-      {
-        needs: { can: "webhooks:read", of: "channel" },
+      route({
+        access: { can: "webhooks:read", of: "channel" },
         response: EndpointList,
-        ...described({ summary: "Webhook endpoints of a channel" }),
-      },
+        summary: "Webhook endpoints of a channel",
+      }),
     )
     .post(
       "/panel/api/channels/:channelCode/webhooks",
-      async ({ params, request, set }) => {
-        const body = await readJson(request);
+      async ({ params, body, set }) => {
         const channel = channelOf(await live.refresh(), params.channelCode);
         await refuseEndpointFaults(faultsOfEndpoint(body), urlOf(body), config);
         const input = body as EndpointInput;
@@ -88,21 +84,18 @@ function channelWebhookRoutes(runtime: Runtime, calls: EndpointCalls) {
         set.status = 201;
         return { ...(await calls.view(await live.refresh(), endpoint.id)), secret };
       },
-      {
-        needs: { can: "webhooks:write", of: "channel" },
-        parse: "none",
+      route({
+        access: { can: "webhooks:write", of: "channel" },
         response: { 201: NewEndpointView },
-        ...described({
-          summary: "Make an endpoint; its secret is shown this once",
-          errors: ["TOO_MANY_ENDPOINTS"],
-          body: jsonBody(EndpointInput, {
-            url: "https://merchant.example/hook",
-            alertEmail: "ops@merchant.example",
-            trigger: "status_change",
-            statuses: ["DELIVERED", "EXCEPTION"],
-          }),
+        summary: "Make an endpoint; its secret is shown this once",
+        errors: ["TOO_MANY_ENDPOINTS"],
+        body: unjudgedBody(EndpointInput, {
+          url: "https://merchant.example/hook",
+          alertEmail: "ops@merchant.example",
+          trigger: "status_change",
+          statuses: ["DELIVERED", "EXCEPTION"],
         }),
-      },
+      }),
     );
 }
 
@@ -112,16 +105,15 @@ function endpointRoutes(runtime: Runtime, calls: EndpointCalls) {
     .get(
       "/panel/api/webhooks/:endpointId",
       async ({ params }) => calls.view(await live.refresh(), params.endpointId),
-      {
-        needs: { can: "webhooks:read", of: "endpoint" },
+      route({
+        access: { can: "webhooks:read", of: "endpoint" },
         response: EndpointView,
-        ...described({ summary: "One endpoint" }),
-      },
+        summary: "One endpoint",
+      }),
     )
     .patch(
       "/panel/api/webhooks/:endpointId",
-      async ({ params, request }) => {
-        const body = await readJson(request);
+      async ({ params, body, request }) => {
         const known = await live.refresh();
         const before = await calls.view(known, params.endpointId);
         await refuseEndpointFaults(faultsOfPatch(body), urlOf(body), config);
@@ -137,15 +129,12 @@ function endpointRoutes(runtime: Runtime, calls: EndpointCalls) {
         else noteChange(request, before, after);
         return after;
       },
-      {
-        needs: { can: "webhooks:write", of: "endpoint" },
-        parse: "none",
+      route({
+        access: { can: "webhooks:write", of: "endpoint" },
         response: EndpointView,
-        ...described({
-          summary: "Change what is given",
-          body: jsonBody(EndpointPatch, { include: ["consignee"] }),
-        }),
-      },
+        summary: "Change what is given",
+        body: unjudgedBody(EndpointPatch, { include: ["consignee"] }),
+      }),
     )
     .delete(
       "/panel/api/webhooks/:endpointId",
@@ -157,13 +146,11 @@ function endpointRoutes(runtime: Runtime, calls: EndpointCalls) {
         await live.refresh();
         set.status = 204;
       },
-      {
-        needs: { can: "webhooks:write", of: "endpoint" },
-        ...described({
-          summary: "Delete an endpoint; the channel's last one brings webhooks v1 back",
-          answers: { 204: { description: "deleted" } },
-        }),
-      },
+      route({
+        access: { can: "webhooks:write", of: "endpoint" },
+        summary: "Delete an endpoint; the channel's last one brings webhooks v1 back",
+        answers: { 204: { description: "deleted" } },
+      }),
     );
 }
 
@@ -172,38 +159,35 @@ function endpointActionRoutes(runtime: Runtime, calls: EndpointCalls) {
   return panelRoutes(runtime, "webhook-actions")
     .post(
       "/panel/api/webhooks/:endpointId/rotate-secret",
-      async ({ params, request }) => {
+      async ({ params, body: { revokePrevious = false } }) => {
         const { endpoint } = endpointOf(await live.refresh(), params.endpointId);
-        return { secret: await calls.rotate(endpoint, await readOptionalJson(request)) };
+        return { secret: await calls.rotate(endpoint, revokePrevious) };
       },
-      {
-        needs: { can: "webhooks:write", of: "endpoint" },
-        parse: "none",
+      route({
+        access: { can: "webhooks:write", of: "endpoint" },
         response: Rotated,
-        ...described({
-          summary: "A new secret, shown this once; 409 while an earlier rotation's 24 hours run",
-          errors: ["ROTATION_RUNNING", "SECRET_REPLACED"],
-          body: jsonBody(RotationInput, { revokePrevious: true }, { optional: true }),
-        }),
-      },
+        summary: "A new secret, shown this once; 409 while an earlier rotation's 24 hours run",
+        errors: ["ROTATION_RUNNING", "SECRET_REPLACED"],
+        body: jsonBody(RotationInput, { revokePrevious: true }, { optional: true }),
+      }),
     )
     .post(
       "/panel/api/webhooks/:endpointId/disable",
       ({ params, request }) => calls.switchTo(request, params.endpointId, false),
-      {
-        needs: { can: "webhooks:write", of: "endpoint" },
+      route({
+        access: { can: "webhooks:write", of: "endpoint" },
         response: EndpointView,
-        ...described({ summary: "Switch off: what waits fails, replayable" }),
-      },
+        summary: "Switch off: what waits fails, replayable",
+      }),
     )
     .post(
       "/panel/api/webhooks/:endpointId/enable",
       ({ params, request }) => calls.switchTo(request, params.endpointId, true),
-      {
-        needs: { can: "webhooks:write", of: "endpoint" },
+      route({
+        access: { can: "webhooks:write", of: "endpoint" },
         response: EndpointView,
-        ...described({ summary: "Reactivate: clean, without old events" }),
-      },
+        summary: "Reactivate: clean, without old events",
+      }),
     );
 }
 
@@ -235,15 +219,14 @@ function endpointCalls(runtime: Runtime) {
 
   /**
    * @returns the new secret
-   * @throws {Problem} 404, 409, 422
+   * @throws {Problem} 404, 409
    */
-  async function rotate(endpoint: Endpoint, given: unknown): Promise<string> {
-    const body = checkedBody(given, rotationChecker);
+  async function rotate(endpoint: Endpoint, revokePrevious: boolean): Promise<string> {
     const secret = newWebhookSecret();
     const outcome = await rotateEndpointSecret(redis, endpoint.id, {
       sealed: secrets.vault.seal(secret),
       replaces: endpoint.secret,
-      revokePrevious: body.revokePrevious ?? false,
+      revokePrevious,
       nowMs: live.now(),
     });
     if (outcome === "rotated") return secret;

@@ -12,7 +12,7 @@ import { openArchive } from "#analytics/archive.ts";
 import { type Benchmarks, openBenchmarks } from "#analytics/benchmarks.ts";
 import { type Insights, openInsights } from "#analytics/insights.ts";
 import { createApiApp } from "#api/app.ts";
-import { needsOf } from "#core/platform/http/access.ts";
+import { declarationOf } from "#core/platform/http/access.ts";
 import { createIngestApp } from "#ingest/app.ts";
 import { createPanelApp } from "#panel/server/app.ts";
 import { PANEL_BODY_BYTES } from "#panel/server/http/read-json.ts";
@@ -52,9 +52,6 @@ const NAMES: Readonly<Record<string, string>> = {
 };
 /** Bytes of bodies that are larger than usual, where no declaration of the route tells. */
 const BODY_BYTES: Readonly<Record<string, number>> = {
-  "POST /v2/shipments": 8 * 1024 ** 2,
-  "POST /v2/shipments/import": 32 * 1024 ** 2,
-  "POST /v2/labels": 1024 ** 2,
   "POST /v1/events": 4.9 * 1024 ** 2,
   "POST /v1/events/validate": 4.9 * 1024 ** 2,
 };
@@ -164,7 +161,8 @@ function routesOf(port: Port): Route[] {
       const path = pattern
         .replace("*", "index.html")
         .replaceAll(/:(\w+)/g, (_, of: string) => ids[of as keyof typeof ids] ?? "1");
-      const bodyBytes = needsOf(route)?.bodyBytes ?? BODY_BYTES[name] ?? PANEL_BODY_BYTES;
+      const bodyBytes =
+        declarationOf(route)?.body?.limitBytes ?? BODY_BYTES[name] ?? PANEL_BODY_BYTES;
       return { name, method, path, pattern, bodyBytes };
     });
   return [...routes.filter((route) => !isLast(route)), ...routes.filter(isLast)];

@@ -1,9 +1,11 @@
 /** `Idempotency-Key` in the panel's API: one answer for each key of a caller, for 24 hours, and no secret of it in clear. */
+
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type Benchmarks, openBenchmarks } from "#analytics/benchmarks.ts";
 import { openInsights } from "#analytics/insights.ts";
 import { readWaitingAudit } from "#core/accounts/store/audit-log.ts";
 import { beginRequest, endRequest, KEYS_PER_CALLER } from "#core/merchants/store/idempotency.ts";
+import { route } from "#core/platform/http/access.ts";
 import { openApiDocument } from "#core/platform/openapi/document.ts";
 import { CHANGE_LOGS, deadLetterKey, panelRequestKeys } from "#core/platform/redis/keys.ts";
 import type { Running } from "#core/runtime/runtime.ts";
@@ -400,7 +402,8 @@ describe("a key", () => {
 
   test("of an answer without a body is answered without one, and not carried out again", async () => {
     let calls = 0;
-    const needs = { can: "channels:write", of: "installation" } as const;
+    const options = () =>
+      route({ access: { can: "channels:write", of: "installation" }, summary: "Change something" });
     const small = panelRoutes(runtime, "empty")
       .post(
         "/panel/api/empty",
@@ -408,7 +411,7 @@ describe("a key", () => {
           calls += 1;
           set.status = 204;
         },
-        { needs },
+        options(),
       )
       .post(
         "/panel/api/none",
@@ -416,7 +419,7 @@ describe("a key", () => {
           calls += 1;
           return new Response(null, { status: 204 });
         },
-        { needs },
+        options(),
       );
     for (const path of ["/panel/api/empty", "/panel/api/none"]) {
       calls = 0;

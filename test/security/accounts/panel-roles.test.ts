@@ -11,7 +11,7 @@ import {
   type Role,
   rolesOf,
 } from "#core/accounts/rules/roles.ts";
-import { type Needs, needsOf } from "#core/platform/http/access.ts";
+import { guardOf, isOfPanel, type PanelAccess } from "#core/platform/http/access.ts";
 import { createPanelApp } from "#panel/server/app.ts";
 import { makeAccount, type TestAccount } from "#test/support/data/accounts.ts";
 import { testSetup } from "#test/support/data/setup.ts";
@@ -22,7 +22,7 @@ import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime
 interface Route {
   readonly method: string;
   readonly path: string;
-  readonly needs: Needs;
+  readonly access: PanelAccess;
 }
 
 interface Member extends TestAccount {
@@ -66,8 +66,8 @@ beforeAll(async () => {
   const log = pino({ level: "warn" }, { write: (line) => void logged.push(line) });
   app = createPanelApp({ ...runtime, log }, benchmarks, insights);
   routes = app.routes.flatMap((route) => {
-    const needs = needsOf(route);
-    return needs ? [{ method: route.method, path: route.path, needs }] : [];
+    const access = guardOf(route)?.access;
+    return isOfPanel(access) ? [{ method: route.method, path: route.path, access }] : [];
   });
   const roles = ACCOUNT_KINDS.flatMap((kind) => rolesOf(kind).map((role) => ({ kind, role })));
   members = await Promise.all(
@@ -101,10 +101,10 @@ afterAll(async () => {
 const BAD_QUERY = "?limit=x&cursor=%25&from=never";
 const BAD_BODY = "{";
 
-function pathOf({ path, needs }: Route, names: Readonly<Record<string, string>>): string {
+function pathOf({ path, access }: Route, names: Readonly<Record<string, string>>): string {
   return path.replaceAll(
     /:(\w+)/g,
-    (_, name: string) => names[`${needs.of}:${name}`] ?? names[name] ?? "nothing",
+    (_, name: string) => names[`${access.of}:${name}`] ?? names[name] ?? "nothing",
   );
 }
 
@@ -130,9 +130,9 @@ async function ask(member: Member, route: Route, names: Readonly<Record<string, 
   return { status: answer.status, text, told: `${member.kind} ${member.role}: ${method} ${path}` };
 }
 
-const may = ({ kind, role }: Member, { needs }: Route) =>
-  capabilitiesOf(kind, role).includes(needs.can) &&
-  (kind === "operator" || needs.of !== "installation");
+const may = ({ kind, role }: Member, { access }: Route) =>
+  capabilitiesOf(kind, role).includes(access.can) &&
+  (kind === "operator" || access.of !== "installation");
 
 describe("every role and every call", () => {
   test("each role is asked, and each call", () => {
@@ -176,7 +176,7 @@ describe("every role and every call", () => {
     let asked = 0;
     for (const member of members.filter(({ kind }) => kind !== "operator")) {
       const owned = routes.filter(
-        (one) => may(member, one) && !["caller", "installation"].includes(one.needs.of),
+        (one) => may(member, one) && !["caller", "installation"].includes(one.access.of),
       );
       for (const route of owned) {
         asked += 1;

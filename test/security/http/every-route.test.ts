@@ -11,7 +11,7 @@ import { type Benchmarks, openBenchmarks } from "#analytics/benchmarks.ts";
 import { type Insights, openInsights } from "#analytics/insights.ts";
 import { createApiApp } from "#api/app.ts";
 import { type Claims, createTokens, TOKEN_LIFE_SECONDS } from "#api/auth/tokens.ts";
-import { accessOf, everyRouteDeclared } from "#core/platform/http/access.ts";
+import { everyRouteDeclared, guardOf } from "#core/platform/http/access.ts";
 import { createIngestApp } from "#ingest/app.ts";
 import { createPanelApp } from "#panel/server/app.ts";
 import { PAGE_PATHS } from "#panel/web/paths.ts";
@@ -355,7 +355,7 @@ describe("the table of routes", () => {
 
   test("the public routes of each port are those that this file names", () => {
     for (const port of PORTS) {
-      const open = apps[port].routes.filter((route) => accessOf(route) === "public");
+      const open = apps[port].routes.filter((route) => guardOf(route)?.access === "public");
       const names = open.map(({ method, path }) => `${method} ${path}`);
       expect(names.sort()).toEqual([...PUBLIC[port]].sort());
     }
