@@ -70,7 +70,7 @@ function causeOfMessage(answer: Answer): Cause | null {
 const BY_CODE: Readonly<Record<string, Cause>> = {
   UNKNOWN_TOKEN: {
     what: "The token is not known to the service (401 UNKNOWN_TOKEN).",
-    remedy: "Check --token: it is used exactly as issued, and a revoked one is not known any more.",
+    remedy: "Check --token: send it exactly as issued. A revoked token is unknown.",
   },
   ADDRESS_NOT_ALLOWED: {
     what: "This machine's address is not on the allowlist (403 ADDRESS_NOT_ALLOWED).",
@@ -78,18 +78,18 @@ const BY_CODE: Readonly<Record<string, Cause>> = {
   },
   CERTIFICATE_NOT_ACCEPTED: {
     what: "The client certificate is missing or not the agreed one (403 CERTIFICATE_NOT_ACCEPTED).",
-    remedy: "Give the agreed certificate: --cert and --key.",
+    remedy: "Pass the agreed certificate: --cert and --key.",
   },
   RATE_LIMITED: {
-    what: "The rate is used up by other requests (429 RATE_LIMITED).",
+    what: "Other requests have used up the rate (429 RATE_LIMITED).",
     remedy: "Pause your sender, or try again later.",
   },
   SIGNATURE_REQUIRED: {
     what: "Signing is mandatory for this courier (403 SIGNATURE_REQUIRED).",
-    remedy: "Give the signing secret: --secret.",
+    remedy: "Pass the signing secret: --secret.",
   },
   BAD_SIGNATURE: {
     what: "A message signed with --secret is refused (403 BAD_SIGNATURE).",
-    remedy: "The secret is used exactly as issued: check --secret.",
+    remedy: "Use the secret exactly as issued: check --secret.",
   },
 };

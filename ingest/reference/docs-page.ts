@@ -14,7 +14,7 @@ export function docsPage(): string {
     "Courier Event Ingestion API",
     html`<p>Push tracking events as they happen. <a href="/v1/guide">Guide to a first integration</a>,
 <a href="/v1/openapi.json">OpenAPI description</a>, <a href="/v1/calls">calls to search and to try</a>, <a href="#doctor">doctor</a>,
-whole senders with nothing to install: <a href="/v1/examples/courier.ts">TypeScript</a>, <a href="/v1/examples/courier.py">Python</a></p>
+complete senders without dependencies: <a href="/v1/examples/courier.ts">TypeScript</a>, <a href="/v1/examples/courier.py">Python</a></p>
 ${ENDPOINTS}
 <h2 id="example">Example</h2>
 <p>A message with three events, the last of them without an offset:</p>
@@ -23,16 +23,16 @@ ${ENDPOINTS}
 <pre>${json(EXAMPLE_ANSWER)}</pre>
 <h2 id="envelope">Envelope</h2>
 <p>Unknown fields of the envelope are ignored. Any schemaVersion 1.x is accepted. A minor version may add optional fields and
-outcomes: ignore the fields of an answer that you do not know. A major version is announced at least 90 days before; the one
-before it is accepted for at least 12 months after the announcement.</p>
+outcomes: ignore unknown fields in answers. A major version is announced at least 90 days ahead; the previous one is
+accepted for at least 12 months after the announcement.</p>
 ${fields(fieldRows(Envelope))}
 <h2 id="event">Event</h2>
-<p>Unknown fields make the event INVALID. Either trackingNumber, or externalId with senderAccount, must be there.</p>
+<p>Unknown fields make the event INVALID. trackingNumber is required, or externalId with senderAccount.</p>
 ${fields(fieldRows(CourierEvent))}
 ${JSON_RULES}
 <h2 id="outcomes">Outcomes</h2>
 ${table(["Outcome", "Meaning"], rows(OUTCOMES))}
-<p>Order of judgement: INVALID, DUPLICATE, UNKNOWN_TRACKING, ACCEPTED. Only ACCEPTED takes the eventId.</p>
+<p>Order of checks: INVALID, DUPLICATE, UNKNOWN_TRACKING, ACCEPTED. Only ACCEPTED takes the eventId.</p>
 ${MATCHING}
 <h2 id="faults">Codes of errors[]</h2>
 ${table(["Code", "Meaning"], rows(Object.entries(FAULT_CODES)))}
@@ -56,9 +56,9 @@ const OUTCOMES = [
   ["DUPLICATE", "the eventId is already known; not an error"],
   [
     "UNKNOWN_TRACKING",
-    "no such parcel, or references that contradict each other; kept for 7 days in case it appears",
+    "no such parcel, or references that contradict each other; kept for 7 days in case the parcel is registered",
   ],
-  ["INVALID", "against the schema; correct it and resend it with the same eventId"],
+  ["INVALID", "violates the schema; correct it and resend it with the same eventId"],
 ];
 
 const ENDPOINTS = html`<h2 id="endpoints">Endpoints</h2>
@@ -66,7 +66,7 @@ ${table(
   ["Call", "Does"],
   rows([
     ["POST /v1/events", "takes a message; 200 with one result for each event"],
-    ["POST /v1/events/validate", "the same judgement; stores nothing, needs no known parcels"],
+    ["POST /v1/events/validate", "the same checks; stores nothing, needs no known parcels"],
     ["GET /v1/ping", "checks the credentials"],
     ["POST /v1/oauth/token", "access token for couriers with an OAuth client (on request)"],
     ["GET /v1/vectors.json", "bodies, secrets and the signatures that belong to them"],
@@ -121,9 +121,9 @@ ${table(
     ],
   ]),
 )}
-<p>A number may be used again: ${REUSE_DAYS} days after the end of its first shipment, events go to the later one alone.
+<p>A number may be reused: ${REUSE_DAYS} days after the end of its first shipment, events go only to the later one.
 deliveredTo, signedBy, podUrl, pickupPoint and recipientActionUrl reach no shipment if the event goes to several companies.
-A trackingNumberChange counts from the next event on; that of a DUPLICATE does not count.</p>`;
+A trackingNumberChange takes effect from the next event on; that of a DUPLICATE has none.</p>`;
 
 const SIGNATURE = html`<h2 id="signature">Signature</h2>
 <p>X-Service-Signature: t=&lt;unix_seconds&gt;,v1=&lt;hex&gt;, where v1 is the HMAC-SHA256 of
@@ -137,7 +137,7 @@ that belong to them.</p>`;
 
 const DOCTOR = html`<h2 id="doctor">Doctor</h2>
 <p><a href="/v1/doctor.mjs">One file</a> that needs Node.js 20 or Bun and nothing else. It checks address, token, clock and
-signature, stops at the first cause that makes everything else fail, sends some fifty edge messages to
+signature, stops at the first cause that makes everything else fail, sends about fifty edge cases to
 /v1/events/validate, which stores nothing, and judges messages of your own.</p>
 <pre>curl -sSO "$URL/v1/doctor.mjs"
 node doctor.mjs courier --url "$URL" --token "$TOKEN" --courier "$COURIER" --secret "$SECRET" --messages message.json</pre>`;

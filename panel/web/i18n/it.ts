@@ -192,7 +192,7 @@ export const it: Messages = {
     incompleteTitle: "Uno shard di Redis non risponde",
     incompleteText: (missing) =>
       `I numeri di questa pagina non comprendono ciò che vi è conservato: ${missing}. Torneranno completi quando risponderà.`,
-    notToBeTold: "Non si può dire",
+    notToBeTold: "Non disponibile",
     live: "In diretta",
     notLive: "Riconnessione",
     alarms: "Allarmi",
