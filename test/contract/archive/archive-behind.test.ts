@@ -8,9 +8,8 @@ import { openClickhouse } from "#analytics/clickhouse/clickhouse.ts";
 import { onCluster } from "#analytics/clickhouse/on-cluster.ts";
 import { readLeaving } from "#core/archive/store/remove-shipments.ts";
 import type { Config } from "#core/platform/environment/config.ts";
-import { createItems } from "#core/shipments/store/create-items.ts";
-import { applyEvents } from "#test/support/data/facts.ts";
-import { testSetup } from "#test/support/data/setup.ts";
+import { channelOf, testSetup } from "#test/support/data/setup.ts";
+import { deliver } from "#test/support/product/archive.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
 import {
   addressBehind,
@@ -27,18 +26,8 @@ let channelId = 0;
 
 beforeAll(async () => {
   runtime = await openTestRuntime(testSetup());
-  const { redis, log, live } = runtime;
-  const channel = [...live.configuration().channels.values()].find(
-    ({ code }) => code === "acme-it",
-  );
-  if (!channel) throw new Error("no channel acme-it");
-  channelId = channel.id;
-  const deps = { redis, log, configuration: live.configuration() };
-  const items = [{ courier: "GLS_ITA", trackingNumber: "BEHIND1", shipDate: "2026-10-01" }];
-  const [created] = await createItems(deps, channel, items, live.now());
-  if (created?.kind !== "created") throw new Error(JSON.stringify(created));
-  ({ id } = created);
-  await applyEvents(runtime, [{ shipmentId: id, code: "DLV" }]);
+  channelId = channelOf(runtime).id;
+  [id = 0] = await deliver(runtime, ["BEHIND1"]);
 });
 afterAll(() => runtime.end());
 

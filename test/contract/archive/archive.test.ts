@@ -16,7 +16,7 @@ import { startPanel } from "#panel/main.ts";
 import { startProcessors } from "#processors/main.ts";
 import { event, push } from "#test/support/clients/courier.ts";
 import { type Answer, request } from "#test/support/clients/merchant.ts";
-import { testSetup } from "#test/support/data/setup.ts";
+import { channelOf, testSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { openTestArchive, type TestArchive } from "#test/support/product/archive.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
@@ -220,12 +220,7 @@ test("a shipment that 0.1.0 wrote under its number as it was given is archived, 
   const one = { ...(await create({ trackingNumber: given })), number: given };
   const { redis } = runtime;
   const { asGiven, key } = trackingReference("GLS_ITA", given);
-  const { companyId, id: channelId } = runtime.live
-    .configuration()
-    .channelByCode.get("acme-it") ?? {
-    companyId: 0,
-    id: 0,
-  };
+  const { companyId, id: channelId } = channelOf(runtime);
   const keys = companyKeys(companyPartition(companyId));
   await redis.rename(key, asGiven?.key ?? "");
   await redis.rename(keys.numbers(channelId, given), keys.numbersAsGiven(channelId, given));

@@ -4,7 +4,7 @@ import { binary } from "#core/platform/redis/client.ts";
 import { companyKeys, companyPartition } from "#core/platform/redis/keys.ts";
 import { addYears, romeDate } from "#core/platform/time/rome-time.ts";
 import { applyEvents } from "#test/support/data/facts.ts";
-import { testSetup } from "#test/support/data/setup.ts";
+import { channelOf, testSetup } from "#test/support/data/setup.ts";
 import {
   type Answer,
   type Call,
@@ -94,9 +94,9 @@ describe("a process whose row log does not go on from what it has read reads all
     applyEvents(api.runtime, [{ shipmentId: ids[at] ?? 0, code }]);
 
   function keysOf() {
-    const channel = api.runtime.live.configuration().channelByCode.get("acme-it");
-    const keys = companyKeys(companyPartition(channel?.companyId ?? 0));
-    return { log: keys.rowLog(channel?.id ?? 0), block: keys.block(channel?.id ?? 0, 0) };
+    const { companyId, id } = channelOf(api.runtime);
+    const keys = companyKeys(companyPartition(companyId));
+    return { log: keys.rowLog(id), block: keys.block(id, 0) };
   }
 
   test("since it was unavailable for longer than entries are kept", async () => {

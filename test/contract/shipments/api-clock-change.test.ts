@@ -3,8 +3,9 @@
  * twice in Rome: in 2027 from 00:00 to 02:00 UTC of 31 October.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { parseRomeDateTime, romeDateTime } from "#core/platform/time/rome-time.ts";
 import { applyEvents } from "#test/support/data/facts.ts";
-import { testSetup } from "#test/support/data/setup.ts";
+import { channelOf, testSetup } from "#test/support/data/setup.ts";
 import { item, openTestApi, type TestApi } from "#test/support/product/api.ts";
 
 let api: TestApi;
@@ -56,9 +57,8 @@ async function reconcile(updatedAfter: string): Promise<string[]> {
 }
 
 async function stamps(): Promise<number[]> {
-  const { redis, live } = api.runtime;
-  const channel = live.configuration().channelByCode.get("acme-it");
-  const [key = ""] = await redis.keys(`*:i:${channel?.id}:upd`);
+  const { redis } = api.runtime;
+  const [key = ""] = await redis.keys(`*:i:${channelOf(api.runtime).id}:upd`);
   const rows = await redis.zRangeWithScores(key, 1, "+inf", { BY: "SCORE" });
   return rows.map(({ score }) => score * 1000);
 }
@@ -93,6 +93,7 @@ test("no stamp lies in the repeated hour, and none goes backwards afterwards", a
     (ms) => ms >= Date.parse(REPEATED.from) && ms < Date.parse(REPEATED.to),
   );
   expect(within).toEqual([]);
+  expect(all.map((ms) => parseRomeDateTime(romeDateTime(ms)))).toEqual(all);
   expect(Math.max(...all)).toBeGreaterThanOrEqual(Date.parse("2027-10-31T02:05:00Z"));
   expect(await reconcile("2027-10-31 02:59:50")).toHaveLength(1_200);
 });

@@ -6,7 +6,7 @@ import { finishJob, readJob } from "#core/merchants/store/jobs/import-jobs.ts";
 import { compression } from "#core/platform/http/compression.ts";
 import { companyPartition } from "#core/platform/redis/keys.ts";
 import { applyEvents } from "#test/support/data/facts.ts";
-import { testSetup } from "#test/support/data/setup.ts";
+import { channelOf, testSetup } from "#test/support/data/setup.ts";
 import { item, openTestApi, type TestApi } from "#test/support/product/api.ts";
 
 const BASE = "http://localhost";
@@ -150,9 +150,7 @@ describe("ETag of orders, parcels and jobs", () => {
     const path = `/v2/jobs/${body.jobId}`;
     const begun = await tagOf(path);
     const { redis, live } = api.runtime;
-    const channels = [...live.configuration().channels.values()];
-    const channel = channels.find(({ code }) => code === "acme-it");
-    const partition = companyPartition(channel?.companyId ?? 0);
+    const partition = companyPartition(channelOf(api.runtime).companyId);
     const job = await readJob(redis, partition, body.jobId, live.now());
     if (job) await finishJob(redis, partition, job, null, live.now());
     expect(await tagOf(path)).not.toBe(begun);

@@ -15,7 +15,7 @@ import { creationContext } from "#core/shipments/store/create-items.ts";
 import { createShipments } from "#core/shipments/store/create-shipments.ts";
 import { readHotShipments } from "#core/shipments/store/shipments.ts";
 import { STATUSES } from "#core/statuses/rules/status.ts";
-import { testSetup } from "#test/support/data/setup.ts";
+import { channelOf, testSetup } from "#test/support/data/setup.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
 
 const SHIP_DATE = "2026-11-09";
@@ -29,9 +29,9 @@ let keys: ReturnType<typeof companyKeys>;
 
 beforeEach(async () => {
   runtime = await openTestRuntime(testSetup());
-  const channel = runtime.live.configuration().channelByCode.get("acme-it");
-  channelId = channel?.id ?? 0;
-  partition = companyPartition(channel?.companyId ?? 0);
+  const channel = channelOf(runtime);
+  channelId = channel.id;
+  partition = companyPartition(channel.companyId);
   keys = companyKeys(partition);
 });
 afterEach(() => runtime.end());

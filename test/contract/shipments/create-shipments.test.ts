@@ -7,7 +7,7 @@ import type { ShipmentInput } from "#core/shipments/rules/shipment.ts";
 import { BYTES_PER_ROW, ROWS_PER_BLOCK } from "#core/shipments/store/columns.ts";
 import { createItems } from "#core/shipments/store/create-items.ts";
 import { readHotShipments } from "#core/shipments/store/shipments.ts";
-import { testSetup } from "#test/support/data/setup.ts";
+import { channelOf, testSetup } from "#test/support/data/setup.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
 import { startTestRedis } from "#test/support/servers/servers.ts";
 
@@ -25,12 +25,6 @@ afterAll(async () => {
   await runtime.end();
 });
 
-function channelOf(code: string) {
-  const channel = runtime.live.configuration().channelByCode.get(code);
-  if (!channel) throw new Error("no such channel");
-  return channel;
-}
-
 function item(number: string, orderReference = "SAME"): ShipmentInput {
   return {
     courier: "GLS_ITA",
@@ -45,13 +39,13 @@ function item(number: string, orderReference = "SAME"): ShipmentInput {
 async function create(redis: Redis, code: string, items: readonly ShipmentInput[]) {
   const { log, live } = runtime;
   const deps = { redis, log, configuration: live.configuration() };
-  return createItems(deps, channelOf(code), items, live.now());
+  return createItems(deps, channelOf(runtime, code), items, live.now());
 }
 
 /** Every shipment of a channel stands at its rank in the index by id, in its head and among the rows. */
 async function expectAgreement(code: string, shipments: number): Promise<void> {
   const { redis } = runtime;
-  const { id: channelId, companyId } = channelOf(code);
+  const { id: channelId, companyId } = channelOf(runtime, code);
   const keys = companyKeys(companyPartition(companyId));
   const ids = (await redis.zRange(keys.index(channelId, "id"), 0, -1)).map(Number);
   expect(ids.length).toBe(shipments);
@@ -98,7 +92,7 @@ test("an item that two processes create at the same time exists once", async () 
 
 test("rows continue in the next blocks, and no number is left out, while another process still assumes an earlier one", async () => {
   const { redis } = runtime;
-  const { id: channelId, companyId } = channelOf("beta-it");
+  const { id: channelId, companyId } = channelOf(runtime, "beta-it");
   const keys = companyKeys(companyPartition(companyId));
   const PER_CALL = 500;
   const calls = Math.ceil((2 * ROWS_PER_BLOCK + 1) / PER_CALL);

@@ -25,6 +25,7 @@ import { startProcessors } from "#processors/main.ts";
 import { event } from "#test/support/clients/courier.ts";
 import { makeAccount, type TestAccount } from "#test/support/data/accounts.ts";
 import { CONSIGNEE, labelBody, labelSetup } from "#test/support/data/label-setup.ts";
+import { channelOf } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { startMeasuring } from "#test/support/measured.ts";
 import { item, openTestApi, type TestApi } from "#test/support/product/api.ts";
@@ -118,12 +119,10 @@ async function plantAll(): Promise<void> {
     token,
     body: { courier: "GENERIC", labelIds: [made.body.id] },
   });
-  const { channelByCode } = api.runtime.live.configuration();
-  const channel = channelByCode.get("acme-it");
-  if (!channel) throw new Error("no channel");
+  const { companyId, id: channelId } = channelOf(api.runtime);
   await putOrders(
     api.runtime.redis,
-    { companyId: channel.companyId, channelId: channel.id },
+    { companyId, channelId },
     [
       {
         source: "shopify",

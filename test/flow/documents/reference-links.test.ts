@@ -1,29 +1,38 @@
 /** Every address that the references and the errors show can be followed, on other ports and under a public address too. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { startApi } from "#api/main.ts";
+import type { Running, StartRole } from "#core/runtime/runtime.ts";
+import { startIngest } from "#ingest/main.ts";
+import { startPanel } from "#panel/main.ts";
 import { testSetup } from "#test/support/data/setup.ts";
-import { BARE, newProduct, type Product } from "#test/support/product/product.ts";
+import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
 import { freePort } from "#test/support/servers/free-port.ts";
 
-let product: Product;
+let runtime: TestRuntime;
+const roles: Running[] = [];
 /** The panel as recipients and merchants reach it. */
 let outside: Bun.Server<undefined>;
 
+const urlOf = (role: string) => roles.find(({ name }) => name === role)?.url ?? "";
+
 beforeAll(async () => {
   const port = await freePort();
-  product = await newProduct(BARE, testSetup(), { PUBLIC_URL: `http://localhost:${port}` });
+  runtime = await openTestRuntime(testSetup(), { PUBLIC_URL: `http://localhost:${port}` });
+  const starts: StartRole[] = [startIngest, startApi, startPanel];
+  for (const start of starts) roles.push(await start(runtime, roles));
   outside = Bun.serve({
     port,
     hostname: "localhost",
     fetch: ({ url }) => {
       const { pathname, search } = new URL(url);
-      return fetch(product.panel + pathname + search, { redirect: "manual", decompress: false });
+      return fetch(urlOf("panel") + pathname + search, { redirect: "manual", decompress: false });
     },
   });
-  await product.start();
 }, 300_000);
 afterAll(async () => {
-  await product.end();
   await outside.stop(true);
+  for (const { stop } of roles.reverse()) await stop();
+  await runtime.end();
 }, 300_000);
 
 interface Found {
@@ -80,7 +89,7 @@ function idOf(hash: string): string {
 }
 
 test("from the first pages of the three ports", async () => {
-  const { ingest, api, panel } = product;
+  const [ingest, api, panel] = ["ingest", "api", "panel"].map(urlOf);
   const starts = [
     ...[`${ingest}/`, `${ingest}/v1/docs`, `${ingest}/v1/calls`, `${ingest}/v1/errors`],
     ...[`${api}/`, `${api}/v2/docs`, `${api}/v2/errors`],
@@ -90,7 +99,7 @@ test("from the first pages of the three ports", async () => {
 });
 
 test("from the API's reference to the guides under the public address", async () => {
-  const { text } = await read(`${product.api}/v2/docs`);
+  const { text } = await read(`${urlOf("api")}/v2/docs`);
   for (const page of ["merchants", "webhooks", "test-mode"]) {
     const address = `http://localhost:${outside.port}/docs/${page}`;
     expect(text).toContain(`href="${address}"`);
@@ -100,9 +109,9 @@ test("from the API's reference to the guides under the public address", async ()
 
 test("from an error of each port to its explanation", async () => {
   for (const path of [
-    `${product.ingest}/v1/ping`,
-    `${product.api}/v2/shipments`,
-    `${product.panel}/panel/api/me`,
+    `${urlOf("ingest")}/v1/ping`,
+    `${urlOf("api")}/v2/shipments`,
+    `${urlOf("panel")}/panel/api/me`,
   ]) {
     const answer = await fetch(path);
     expect([path, answer.status]).toEqual([path, 401]);

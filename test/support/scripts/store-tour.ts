@@ -86,6 +86,7 @@ import { readHistory, readShipments, takeNumbers } from "#core/shipments/store/s
 import { forgetUnmapped } from "#core/statuses/store/unmapped.ts";
 import { markTaken } from "#core/webhooks/store/attempt-log.ts";
 import { applyEvents } from "#test/support/data/facts.ts";
+import { channelOf } from "#test/support/data/setup.ts";
 import type { TestRuntime } from "#test/support/product/runtime.ts";
 
 const COURIER = "GLS_ITA";
@@ -105,12 +106,6 @@ export async function tourOfTheStore(runtime: TestRuntime, redis: Redis): Promis
   await readHistory(redis, first);
   await readLags(redis);
   await trimLog(redis, "change", CHANGE_LOGS[shipmentPartition(first)] ?? "");
-}
-
-function channelOf({ live }: TestRuntime) {
-  const channel = live.configuration().channelByCode.get("acme-it");
-  if (!channel) throw new Error("no such channel");
-  return channel;
 }
 
 function item(trackingNumber: string): ShipmentInput {
