@@ -105,7 +105,7 @@ async function admitted(
   peer: FindPeer,
 ): Promise<Problem> {
   try {
-    const bearer = bearerOf(deps, request.headers.get("authorization"));
+    const bearer = await bearerOf(deps, request.headers.get("authorization"));
     const { rateHeaders } = await admit(deps, bearer, peer);
     return withHeaders(problem, rateHeaders);
   } catch (error) {

@@ -12,7 +12,7 @@ import { certificateMatches } from "#core/platform/network/client-certificate.ts
 import { hashToken } from "#core/platform/secrets/secrets.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import type { Intake } from "#ingest/messages/intake.ts";
-import type { AccessTokens } from "#ingest/oauth/access-token.ts";
+import { type CourierTokens, courierOf } from "#ingest/oauth/access-token.ts";
 
 /**
  * Callers without a valid token, and those that request one, share this rate per address; an IPv6 /64 network counts as one
@@ -40,7 +40,7 @@ export type FindPeer = () => Peer;
 
 export interface AuthenticateDeps extends Pick<Runtime, "redis" | "live" | "log"> {
   readonly intake: Intake;
-  readonly accessTokens: AccessTokens;
+  readonly accessTokens: CourierTokens;
 }
 
 /**
@@ -85,18 +85,20 @@ export async function admit(
 }
 
 /** @param authorization the header; null for a caller who shows no token */
-export function bearerOf(
+export async function bearerOf(
   { accessTokens, live }: Pick<AuthenticateDeps, "accessTokens" | "live">,
   authorization: string | null,
-): Bearer {
+): Promise<Bearer> {
   const token = tokenOf(authorization);
   if (token === undefined) return { hasToken: false, courierIn: () => undefined };
   const hash = hashToken(token);
+  const isKnown = live.configuration().courierByToken.has(hash);
+  const claims = isKnown ? null : await accessTokens.verify(token, live.now());
   return {
     hasToken: true,
     courierIn: (configuration) =>
       configuration.courierByToken.get(hash) ??
-      accessTokens.courierOf(token, configuration, live.now()),
+      (claims ? courierOf(claims, configuration, live.now()) : undefined),
   };
 }
 

@@ -1,15 +1,14 @@
-/** Access tokens (document 1, "Authentication"): what they carry, minted and verified by the service clock. */
+/** Access tokens (document 1, "Authentication"): what they carry. */
 
-import { jwt } from "@elysiajs/jwt";
 import { type Static, Type } from "@sinclair/typebox";
-import { compileSchema } from "#core/platform/schema/compile-schema.ts";
+import { type AccessTokens, createAccessTokens } from "#core/platform/secrets/access-tokens.ts";
 
 /** Document 1, "Limits". */
 export const TOKEN_LIFE_SECONDS = 86_400;
 
 const id = Type.Integer({ minimum: 1 });
 
-export const Claims = Type.Object({
+const Claims = Type.Object({
   keyId: id,
   /** Null: a token without channel context. */
   channelId: Type.Union([id, Type.Null()]),
@@ -18,27 +17,7 @@ export const Claims = Type.Object({
 });
 export type Claims = Static<typeof Claims>;
 
-const checker = compileSchema(Claims);
+export type Tokens = AccessTokens<Claims>;
 
-export interface Tokens {
-  mint(claims: Claims, nowMs: number): Promise<string>;
-  /** Null when the token is not ours, has been changed or has expired. */
-  verify(token: string, nowMs: number): Promise<Claims | null>;
-}
-
-export function createTokens(secret: string): Tokens {
-  const signer = jwt({ name: "signer", secret }).decorator.signer;
-  return {
-    // The plugin writes `iat` from the process clock only, which is not the service clock: `exp` alone counts.
-    mint: (claims, nowMs) =>
-      signer.sign({ ...claims, iat: false, exp: Math.floor(nowMs / 1000) + TOKEN_LIFE_SECONDS }),
-    async verify(token, nowMs) {
-      const payload = await signer.verify(token, {
-        algorithms: ["HS256"],
-        currentDate: new Date(nowMs),
-        requiredClaims: ["exp"],
-      });
-      return checker.check(payload) ? payload : null;
-    },
-  };
-}
+export const createTokens = (secret: string): Tokens =>
+  createAccessTokens(Claims, secret, TOKEN_LIFE_SECONDS);

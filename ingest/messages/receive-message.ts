@@ -80,7 +80,7 @@ async function receive<Prepared>(
   const { redis, live, log, findPeer, refused } = deps;
   const { request, server } = received;
   const peer = () => findPeer(request, server);
-  const bearer = bearerOf(deps, request.headers.get("authorization"));
+  const bearer = await bearerOf(deps, request.headers.get("authorization"));
   const expected = bearer.courierIn(live.configuration());
   const admission = authenticate(deps, bearer, peer);
   const early =

@@ -92,7 +92,7 @@ export function eventRoutes(
     .get(
       "/v1/ping",
       async ({ request, server }) => {
-        const bearer = bearerOf(deps, request.headers.get("authorization"));
+        const bearer = await bearerOf(deps, request.headers.get("authorization"));
         const peer = () => findPeer(request, server);
         const { courier, rateHeaders } = await authenticate(deps, bearer, peer);
         const { code, environment } = courier;

@@ -102,7 +102,7 @@ export function tokenRoute(
     "/v1/oauth/token",
     async ({ request, server }) => {
       const peer = findPeer(request, server);
-      const { rateHeaders } = await admit(deps, bearerOf(deps, null), () => peer);
+      const { rateHeaders } = await admit(deps, await bearerOf(deps, null), () => peer);
       const usesBasic = request.headers.has("authorization");
       const asked = await readRequest(request).catch((error) => {
         throw error instanceof Problem ? withHeaders(error, rateHeaders) : error;
@@ -122,7 +122,7 @@ export function tokenRoute(
         return refuse({ error: "invalid_client", description }, usesBasic, rateHeaders);
       }
       const token: Static<typeof TokenAnswer> = {
-        access_token: deps.accessTokens.mint(courier, deps.live.now()),
+        access_token: await deps.accessTokens.mint(courier, deps.live.now()),
         token_type: "Bearer",
         expires_in: TOKEN_LIFE_SECONDS,
         scope: SCOPE,

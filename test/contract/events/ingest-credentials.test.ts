@@ -190,7 +190,7 @@ describe("5: OAuth 2.0 client credentials (RFC 6749)", () => {
     const { live } = runtime;
     const courier = live.configuration().courierByClientId.get(oauth.clientId);
     if (!courier) throw new Error("no courier has this client");
-    const foreign = accessTokens("another-installation").mint(courier, live.now());
+    const foreign = await accessTokens("another-installation").mint(courier, live.now());
     // The last character holds four bits of the signature and two unused ones, which are zero.
     const next = String.fromCharCode(signature.charCodeAt(signature.length - 1) + 1);
     const respelled = `${signature.slice(0, -1)}${next}`;
