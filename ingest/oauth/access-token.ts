@@ -10,7 +10,7 @@ import { createAccessTokens, type Verified } from "#core/platform/secrets/access
 import { hashToken } from "#core/platform/secrets/secrets.ts";
 
 export const TOKEN_LIFE_SECONDS = 3_600;
-/** A courier shows the same token for an hour, and to verify it takes some 20 us. */
+/** A courier shows the same token for an hour, and to verify it takes 30 to 45 us. */
 export const TOKENS_KEPT = limit(
   1_000,
   "verified access tokens of couriers in a process",
