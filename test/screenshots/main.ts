@@ -34,16 +34,22 @@ const shotsOf = async (demo: Demo) =>
 
 export const tool = command({
   name: "npm run tool -- screenshots",
-  forms: [""],
+  forms: ["[--only NAME]"],
   about: `Takes the pictures in docs/images from a running demo, whose start prints its PANEL_TOKEN. PANEL_URL names another panel than
 that of npm start.`,
-  options: {},
-  async run({ env: { PANEL_URL: panel = "http://127.0.0.1:8082", PANEL_TOKEN: token }, say }) {
+  options: {
+    only: { type: "string", value: "NAME", about: "takes those with this in their name" },
+  },
+  async run({
+    values: { only = "" },
+    env: { PANEL_URL: panel = "http://127.0.0.1:8082", PANEL_TOKEN: token },
+    say,
+  }) {
     if (token === undefined) throw new WrongUsage("PANEL_TOKEN is missing.");
     const shots = await shotsOf({ panel, token });
     const browser = await openBrowser();
     await mkdir(FOLDER, { recursive: true });
-    for (const { name, path, colorScheme } of shots) {
+    for (const { name, path, colorScheme } of shots.filter((shot) => shot.name.includes(only))) {
       const context = await browser.newContext({ viewport: SIZE, colorScheme, locale: "en" });
       await context.request.post(`${panel}/panel/api/session`, { data: { token } });
       const page = await context.newPage();
@@ -60,6 +66,7 @@ that of npm start.`,
 
 async function settle(page: Page): Promise<void> {
   await page.locator("h1").waitFor();
+  await page.locator(".mantine-Loader-root").first().waitFor({ state: "detached" });
   await page.waitForTimeout(DRAWN_MS);
 }
 
