@@ -32,6 +32,13 @@ const REQUEST_LIMIT_MS = limit(
   "time for a receiver's answer",
   "a failed attempt, unless its status line has come",
 );
+/** A deadline that comes so late tells that the process stood still: what has come meanwhile was no receiver's fault and is read first. */
+const STOOD_STILL_MS = 100;
+const READ_ON_MS = limit(
+  1_000,
+  "time to read the answers that came while the process stood still",
+  "a failed attempt",
+);
 /** What is read of a response body; the rest is cut off with its connection. */
 const RESPONSE_LIMIT_BYTES = limit(
   16 * 1024,
@@ -261,10 +268,15 @@ function createDeadline(limitMs: number): Deadline {
   const { promise, resolve } = Promise.withResolvers<null>();
   const actions: (() => void)[] = [];
   let over = false;
-  const timer = setTimeout(() => {
+  const dueMs = performance.now() + limitMs;
+  const end = () => {
     over = true;
     for (const action of actions) action();
     resolve(null);
+  };
+  let timer = setTimeout(() => {
+    if (performance.now() - dueMs < STOOD_STILL_MS) end();
+    else timer = setTimeout(end, READ_ON_MS);
   }, limitMs);
   return {
     reached: promise,

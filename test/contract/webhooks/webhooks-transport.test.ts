@@ -56,6 +56,35 @@ afterAll(async () => {
   await receiver.stop();
 });
 
+/** Answers a quarter of a second after it has said that it was asked; in a process of its own, since this one stands still meanwhile. */
+const SLOW_RECEIVER = `
+  const { port } = Bun.serve({ hostname: "127.0.0.1", port: 0, async fetch() {
+    console.log("asked");
+    await Bun.sleep(250);
+    return new Response("OK");
+  } });
+  console.log(port);`;
+
+test("an answer that came while this process stood still, past the limit, is no timeout", async () => {
+  const limitMs = 3_000;
+  const child = Bun.spawn([process.execPath, "-e", SLOW_RECEIVER], { stdout: "pipe" });
+  try {
+    const output = child.stdout.getReader();
+    const line = async () =>
+      Buffer.from((await output.read()).value ?? [])
+        .toString()
+        .trim();
+    const url = `http://127.0.0.1:${await line()}/`;
+    const fromMs = performance.now();
+    const sending = transport({ limitMs }).post(url, {}, "{}", { allowHttp: true });
+    expect(await line()).toBe("asked");
+    Bun.sleepSync(fromMs + limitMs + 500 - performance.now());
+    expect(await sending).toMatchObject({ kind: "answered", httpStatus: 200 });
+  } finally {
+    child.kill();
+  }
+}, 60_000);
+
 describe("document 3, Transport rules: the certificate is verified for the host's name", () => {
   test("a certificate of a trusted authority is accepted", async () => {
     expect(await post(receiver.url)).toMatchObject({ kind: "answered", httpStatus: 200 });
