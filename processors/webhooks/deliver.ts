@@ -12,6 +12,7 @@ import { PARTITIONS, webhookKeys } from "#core/platform/redis/keys.ts";
 import { followPartitions, type PartitionOutages } from "#core/platform/redis/outage.ts";
 import { openWaker, type Waker } from "#core/platform/redis/wake.ts";
 import {
+  keepLeases,
   type Leased,
   readLeased,
   renewLeases,
@@ -75,6 +76,9 @@ interface Sender extends Omit<DeliverDeps, "limits"> {
   /** What waits is looked at in the next turn of the event loop, or at a time of its own. */
   soon: ReturnType<typeof setImmediate> | null;
   later: ReturnType<typeof setTimeout> | undefined;
+  /** When the latest renewal of what is under way began. */
+  renewedAtMs: number;
+  readonly renewEveryMs: number;
   /** Called once nothing is under way. */
   onEmpty: () => void;
 }
@@ -97,9 +101,11 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
     }),
     soon: null,
     later: undefined,
+    renewedAtMs: performance.now(),
+    renewEveryMs,
     onEmpty() {},
   };
-  const renewal = setInterval(renew, renewEveryMs, sender);
+  const renewal = setInterval(() => void renew(sender), renewEveryMs);
   const running = loop(sender);
   return {
     async stop() {
@@ -132,12 +138,22 @@ async function loop(sender: Sender): Promise<void> {
   }
 }
 
-/** Leases may have expired: those in progress are renewed, and deliveries not yet begun go back to their queues. */
+/**
+ * Leases may have expired: those in progress are renewed, and deliveries not yet begun go back to their queues. A process that stood
+ * still would otherwise take what it is sending for what a killed one was sending.
+ */
 async function comeBack(sender: Sender): Promise<void> {
   const back = new Set(await sender.outages.probe());
-  if (back.size === 0) return;
-  giveBack(sender.schedule, ({ partition }) => back.has(partition));
-  renew(sender);
+  if (back.size > 0) {
+    giveBack(sender.schedule, ({ partition }) => back.has(partition));
+    void renew(sender);
+  }
+  if (hasStoodStill(sender)) await renew(sender);
+}
+
+/** Two renewals are missing: leases may have ended. */
+function hasStoodStill({ limits, renewedAtMs, renewEveryMs }: Sender): boolean {
+  return performance.now() - renewedAtMs > limits.leaseMs - renewEveryMs;
 }
 
 /** Until the next round, unless somebody queues a delivery before. */
@@ -166,13 +182,25 @@ async function lease(sender: Sender, round: Round): Promise<void> {
   for (const [partition, error] of handout.failures) {
     outages.failed([partition], error, round.beganAtMs);
   }
-  const { leased, gone, failure } = await readHeld(sender, handout.slots);
+  const slots = await stillOurs(sender, handout.slots, round.beganAtMs);
+  const { leased, gone, failure } = await readHeld(sender, slots);
   if (failure) log.warn({ reason: failure.message }, "deliveries wait until their leases expire");
   for (const slot of gone) {
     record(results, unsent(slot, "30 days are over"), () => settle(sender, slot));
   }
   for (const one of leased) queue(schedule, one, performance.now());
   beginSoon(sender);
+}
+
+/** Leases of which this process hears late may have ended before it could renew them. What it cannot keep is handed out again. */
+async function stillOurs(
+  { redis, limits, renewEveryMs }: Sender,
+  slots: readonly Slot[],
+  beganAtMs: number,
+): Promise<readonly Slot[]> {
+  const isLate = performance.now() - beganAtMs > limits.leaseMs - renewEveryMs;
+  if (!isLate || slots.length === 0) return slots;
+  return (await keepLeases(redis, slots, limits.leaseMs)) ? slots : [];
 }
 
 /**
@@ -237,14 +265,15 @@ function tell({ schedule, waker, onEmpty }: Sender): void {
 }
 
 /** What a killed process was sending is sent again soon, and what takes long is not sent twice. */
-function renew(sender: Sender): void {
+async function renew(sender: Sender): Promise<void> {
   const { redis, limits, schedule, outages } = sender;
+  const nowMs = performance.now();
+  const sinceMs = hasStoodStill(sender) ? sender.renewedAtMs : nowMs;
+  sender.renewedAtMs = nowMs;
   if (schedule.held.size === 0) return;
   beginSoon(sender);
-  const begunAtMs = performance.now();
-  void renewLeases(redis, schedule.held, limits.leaseMs).then((failures) => {
-    for (const [partition, error] of failures) outages.failed([partition], error, begunAtMs);
-  });
+  const failures = await renewLeases(redis, schedule.held, limits.leaseMs);
+  for (const [partition, error] of failures) outages.failed([partition], error, sinceMs);
 }
 
 /** Lets what is under way end and records it; without a store it gives up after `recoveryMs`. */

@@ -79,6 +79,14 @@ export interface ReceivedRequest {
   readonly atMs: number;
 }
 
+/**
+ * Attempts by event and number. Each is made once; an event has a second one only after a failure of the first, such as a receiver in a
+ * busy test process that answers too late (document 3, "Delivery").
+ */
+export function attemptsOf(requests: readonly ReceivedRequest[]): string[] {
+  return requests.map(({ body, headers }) => `${body.id} ${headers["x-service-delivery-attempt"]}`);
+}
+
 /** What a receiver does with a request. A number is answered as that status with an empty body. */
 export type Behaviour =
   | number

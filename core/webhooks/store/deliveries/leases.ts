@@ -491,6 +491,28 @@ function once<T>(make: () => T): () => T {
   };
 }
 
+/** Lengthens leases whose answer came late. @returns whether all of them were still there: nobody else has been given one meanwhile */
+export async function keepLeases(
+  redis: Redis,
+  slots: readonly Slot[],
+  leaseMs: number,
+): Promise<boolean> {
+  const groups = Map.groupBy(slots, ({ partition }) => partition);
+  const kept = await perPartition(groups, async (partition, group) => {
+    let count = 0;
+    for (const part of chunks(group, ITEMS_PER_CALL)) {
+      const members = part.map(memberOf);
+      const args = [String(leaseMs), ...members];
+      count += await run<number>(redis, renewScript, [webhookKeys(partition).leases], args);
+    }
+    return count;
+  });
+  return kept.reduce((sum, count) => sum + count, 0) === slots.length;
+}
+
+const memberOf = ({ endpointId, deliveryId, lease }: Slot) =>
+  `${endpointId} ${deliveryId} ${lease}`;
+
 /**
  * Lengthens the leases of what is still under way: one script call a partition (and 100 deliveries).
  * @returns why those of a partition could not be lengthened
@@ -504,7 +526,7 @@ export async function renewLeases(
   const groups = Map.groupBy(underWay, ({ partition }) => partition);
   await perPartition(groups, async (partition, group) => {
     const { leases } = webhookKeys(partition);
-    const members = group.map((one) => `${one.endpointId} ${one.deliveryId} ${one.lease}`);
+    const members = group.map(memberOf);
     try {
       for (const part of chunks(members, ITEMS_PER_CALL)) {
         await run(redis, renewScript, [leases], [String(leaseMs), ...part]);
