@@ -28,7 +28,7 @@ import { commitShipments, readHotShipments } from "#core/shipments/store/shipmen
 import { mapStatus } from "#core/statuses/rules/map-status.ts";
 import { decide } from "#core/webhooks/rules/trigger.ts";
 import { eventIdOf, recordDecisions } from "#core/webhooks/store/deliveries/deliveries.ts";
-import { checkSignature, parseBody, readBody } from "#ingest/messages/read-body.ts";
+import { checkSignature, parseBody, readMessageBody } from "#ingest/messages/read-body.ts";
 import { addFacts } from "#processors/track/commits.ts";
 import * as bullmq from "./bullmq.ts";
 
@@ -96,7 +96,7 @@ async function answer(runtime: Runtime, queue: Queue<StateJob>, request: Request
   const token = request.headers.get("authorization")?.replace("Bearer ", "") ?? "";
   const courier = live.configuration().courierByToken.get(hashToken(token));
   if (!courier) return new Response("unknown token", { status: 401 });
-  const body = await readBody(request);
+  const body = await readMessageBody(request);
   await checkSignature(request, body, courier, secrets.vault, live.now());
   const { value } = await parseBody(request, body);
   if (events.checkEnvelope(value).length > 0) return new Response("bad envelope", { status: 400 });

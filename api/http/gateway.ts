@@ -7,7 +7,7 @@
 import type { Static, TSchema } from "@sinclair/typebox";
 import type { CarrierAnswer } from "#api/labels/label-carrier.ts";
 import { parseInTurns } from "#core/platform/http/body/parse-in-turns.ts";
-import { readBounded } from "#core/platform/http/body/read-bounded.ts";
+import { readBounded } from "#core/platform/http/body/read-body.ts";
 import { JsonFault } from "#core/platform/http/body/strict-json.ts";
 import type { CompiledSchema } from "#core/platform/schema/compile-schema.ts";
 import { illFormedText } from "#core/platform/schema/ill-formed-text.ts";

@@ -4,8 +4,7 @@ import { gunzip, gunzipSync, type ZlibOptions } from "node:zlib";
 import type { Courier } from "#core/configuration/store/configuration.ts";
 import { BODY_LIMIT_BYTES } from "#core/events/rules/event.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { inTime } from "#core/platform/http/body/arriving.ts";
-import { readAll } from "#core/platform/http/body/read-bounded.ts";
+import { type BodyTerms, readBody } from "#core/platform/http/body/read-body.ts";
 import { JsonFault, type ParsedJson } from "#core/platform/http/body/strict-json.ts";
 import { nextTurn } from "#core/platform/process/next-turn.ts";
 import { limit } from "#core/platform/schema/limit.ts";
@@ -56,9 +55,9 @@ const SIGNATURE_HEADER = "x-service-signature";
 
 /**
  * @param keepOpen lets the connection be silent for so many seconds
- * @throws {Problem} 415 wrong type or encoding, 413 too large, 400 cut short, 503 not received in time
+ * @throws {Problem} 415 wrong type or encoding, 413 too large, 400 truncated, 503 not received in time
  */
-export async function readBody(
+export async function readMessageBody(
   request: Request,
   keepOpen: (seconds: number) => void = () => {},
 ): Promise<Uint8Array> {
@@ -68,15 +67,9 @@ export async function readBody(
   if (!["gzip", "identity"].includes(encodingOf(request))) {
     throw new Problem(415, "WRONG_CONTENT_ENCODING", "Content-Encoding must be gzip or absent.");
   }
-  const announced = request.headers.get("content-length");
-  if (Number(announced ?? 0) > BODY_LIMIT_BYTES) throw tooLarge();
-  if (Number(announced ?? 0) > PER_SECOND_BYTES) keepOpen(KEPT_OPEN_SECONDS);
-  const reading = announced === null ? readInParts(request) : readWhole(request, Number(announced));
-  const body = await reading.catch((error) => {
-    throw error instanceof Problem ? error : cutShort();
-  });
-  if (body === null) throw tooLarge();
-  return body;
+  const announced = Number(request.headers.get("content-length") ?? 0);
+  if (announced > PER_SECOND_BYTES && announced <= BODY_LIMIT_BYTES) keepOpen(KEPT_OPEN_SECONDS);
+  return readBody(request, BODY_LIMIT_BYTES, COURIER_TERMS);
 }
 
 /** `application/json`, in UTF-8 if it says so; a semicolon may end it. */
@@ -86,47 +79,17 @@ export function isJsonType(text: string): boolean {
   return type === "application/json" && parameters.every((one) => UTF8_PARAMETER.test(one));
 }
 
-/** Reading it in parts would take twice as long. */
-async function readWhole(request: Request, bytes: number): Promise<Uint8Array> {
-  return new Uint8Array(await inTime(request.arrayBuffer(), timeLimitMs(bytes), tooSlow));
-}
-
-/**
- * Reads a body of unknown length.
- * @returns null if it is too large; the rest of it is not read
- */
-async function readInParts({ body }: Request): Promise<Uint8Array | null> {
-  const reader = body?.getReader();
-  if (!reader) return new Uint8Array();
-  const untilMs = performance.now() + timeLimitMs(BODY_LIMIT_BYTES);
-  const next = () => {
-    const leftMs = Math.max(0, untilMs - performance.now());
-    return inTime(reader.read(), Math.min(MESSAGE_TIME_LIMIT_MS, leftMs), tooSlow);
-  };
-  try {
-    return await readAll({ read: next, cancel: () => reader.cancel() }, BODY_LIMIT_BYTES);
-  } catch (error) {
-    void reader.cancel().catch(() => {});
-    throw error;
-  }
-}
-
 /** For a body of a known size. */
 export function timeLimitMs(bytes: number): number {
   return MESSAGE_TIME_LIMIT_MS + (bytes / PER_SECOND_BYTES) * 1_000;
 }
 
 /** Of the sender or the network, and yet no 4xx: senders retry only 5xx, and nothing is wrong with the message. */
-export function tooSlow(): Problem {
+function tooSlow(): Problem {
   const detail = "The body did not arrive in time.";
   return new Problem(503, "BODY_TOO_SLOW", detail, {
     headers: { "retry-after": "1", connection: "close" },
   });
-}
-
-/** Nobody is left to hear it. */
-function cutShort(): Problem {
-  return new Problem(400, "MALFORMED_BODY", "The body is cut short.");
 }
 
 function encodingOf(request: Request): string {
@@ -190,3 +153,5 @@ function tooLarge(): Problem {
   const detail = `At most ${BODY_LIMIT_BYTES} bytes uncompressed; split the message.`;
   return new Problem(413, "BODY_TOO_LARGE", detail);
 }
+
+export const COURIER_TERMS: BodyTerms = { timeLimitMs, tooLarge, tooSlow };

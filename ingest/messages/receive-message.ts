@@ -24,7 +24,7 @@ import {
 import type { Classified } from "./classify.ts";
 import { messageReport } from "./message-report.ts";
 import type { Message } from "./prepare.ts";
-import { readBody } from "./read-body.ts";
+import { readMessageBody } from "./read-body.ts";
 import { readMessage } from "./read-message.ts";
 
 export interface Received {
@@ -150,7 +150,7 @@ function mayReadEarly<Prepared>(
 }
 
 function readBodyOf({ request, server }: Received): Promise<Uint8Array> {
-  return readBody(request, (seconds) => server?.timeout(request, seconds));
+  return readMessageBody(request, (seconds) => server?.timeout(request, seconds));
 }
 
 function notAccepting(): Problem {

@@ -18,7 +18,7 @@ import {
   tooManyRequests,
   withHeaders,
 } from "#ingest/authenticate.ts";
-import { MESSAGE_TIME_LIMIT_MS, tooSlow } from "#ingest/messages/read-body.ts";
+import { COURIER_TERMS } from "#ingest/messages/read-body.ts";
 import { TOKEN_LIFE_SECONDS } from "#ingest/oauth/access-token.ts";
 
 export const FORM_LIMIT_BYTES = limit(8_192, "form of an OAuth token request", "400");
@@ -159,10 +159,9 @@ async function readRequest(request: Request): Promise<Credentials | Refusal> {
   if (!/^application\/x-www-form-urlencoded *(;|$)/i.test(type)) {
     return invalid("Content-Type must be application/x-www-form-urlencoded.");
   }
-  const body = await readBody(request, FORM_LIMIT_BYTES, MESSAGE_TIME_LIMIT_MS).catch((error) => {
-    if (!(error instanceof Problem)) throw error;
-    if (error.status === 413) return null;
-    throw error.status === 408 ? tooSlow() : error;
+  const body = await readBody(request, FORM_LIMIT_BYTES, COURIER_TERMS).catch((error) => {
+    if (!(error instanceof Problem) || error.status !== 413) throw error;
+    return null;
   });
   if (body === null) return invalid(`The form has more than ${FORM_LIMIT_BYTES} bytes.`);
   const form = new URLSearchParams(new TextDecoder().decode(body));

@@ -6,7 +6,7 @@ import { pipeline, Readable } from "node:stream";
 import { promisify } from "node:util";
 import { createGzip, gzip, type ZlibOptions } from "node:zlib";
 import { Elysia } from "elysia";
-import type { BodyReader } from "#core/platform/http/body/read-bounded.ts";
+import type { BodyReader } from "#core/platform/http/body/read-body.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 import { acceptsGzip } from "./accept-coding.ts";
 

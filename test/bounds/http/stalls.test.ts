@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startApi } from "#api/main.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
-import { readBody } from "#core/platform/http/body/read-body.ts";
+import { BODY_TERMS, readBody } from "#core/platform/http/body/read-body.ts";
 import type { Running } from "#core/runtime/runtime.ts";
 import { startIngest } from "#ingest/main.ts";
 import { startPanel } from "#panel/main.ts";
@@ -452,7 +452,9 @@ describe("bodies that do not arrive", () => {
 
   test("one that is not there in time is 408", async () => {
     const { request, end } = await dripping();
-    const problem = await readBody(request, 1_000, 200).catch((error) => error);
+    const problem = await readBody(request, 1_000, { ...BODY_TERMS, timeLimitMs: () => 200 }).catch(
+      (error) => error,
+    );
     end();
     expect(problem).toBeInstanceOf(Problem);
     expect([problem.status, problem.code]).toEqual([408, "BODY_TOO_SLOW"]);
