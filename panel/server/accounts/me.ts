@@ -50,7 +50,6 @@ export const TotpCode = Type.Object(
   { password, code: Type.String() },
   { additionalProperties: false },
 );
-const CODE_EXAMPLE = { password: "correct horse battery staple", code: "123456" };
 
 export const TotpSecret = Type.Object({
   secret: Type.String({ description: "base32; shown this once" }),
@@ -142,60 +141,53 @@ function switchFactorRoutes(runtime: Runtime) {
   return panelRoutes(runtime, "second-factor-switch")
     .put(
       "/panel/api/me/totp",
-      async ({ body, caller, request, server }) => {
-        const network = networkOf(runtime, request, server);
-        await switchTotp(runtime, request, network, accountOf(caller), body, true);
-        return new Response(null, { status: 204 });
-      },
-      route({
-        access: OWN,
-        summary: "Activate the second factor by the password and a code of it",
-        errors: [
-          "NO_ACCOUNT",
-          "WRONG_PASSWORD",
-          "WRONG_CODE",
-          "TOTP_REPLACED",
-          "ACCOUNT_NOT_FOUND",
-          "LOGINS_BUSY",
-          "CONFIGURATION_BUSY",
-        ],
-        body: jsonBody(TotpCode, CODE_EXAMPLE),
-        answers: { 204: { description: "log-ins need a code from now on" } },
-      }),
+      (call) => switchTotp(runtime, call, true),
+      switchRoute(
+        "Activate the second factor by the password and a code of it",
+        "log-ins need a code from now on",
+      ),
     )
     .delete(
       "/panel/api/me/totp",
-      async ({ body, caller, request, server }) => {
-        const network = networkOf(runtime, request, server);
-        await switchTotp(runtime, request, network, accountOf(caller), body, false);
-        return new Response(null, { status: 204 });
-      },
-      route({
-        access: OWN,
-        summary: "Remove the second factor by the password and a code of it",
-        errors: [
-          "NO_ACCOUNT",
-          "WRONG_PASSWORD",
-          "WRONG_CODE",
-          "TOTP_REPLACED",
-          "ACCOUNT_NOT_FOUND",
-          "LOGINS_BUSY",
-          "CONFIGURATION_BUSY",
-        ],
-        body: jsonBody(TotpCode, CODE_EXAMPLE),
-        answers: { 204: { description: "log-ins need the password alone" } },
-      }),
+      (call) => switchTotp(runtime, call, false),
+      switchRoute(
+        "Remove the second factor by the password and a code of it",
+        "log-ins need the password alone",
+      ),
     );
+}
+
+const switchRoute = (summary: string, done: string) =>
+  route({
+    access: OWN,
+    summary,
+    errors: [
+      "NO_ACCOUNT",
+      "WRONG_PASSWORD",
+      "WRONG_CODE",
+      "TOTP_REPLACED",
+      "ACCOUNT_NOT_FOUND",
+      "LOGINS_BUSY",
+      "CONFIGURATION_BUSY",
+    ],
+    body: jsonBody(TotpCode, { password: "correct horse battery staple", code: "123456" }),
+    answers: { 204: { description: done } },
+  });
+
+interface SwitchCall {
+  readonly body: Static<typeof TotpCode>;
+  readonly caller: Caller;
+  readonly request: Request;
+  readonly server: Bun.Server<unknown> | null;
 }
 
 async function switchTotp(
   runtime: Runtime,
-  request: Request,
-  network: string,
-  account: AccountEntity,
-  { password, code }: Static<typeof TotpCode>,
+  { body: { password, code }, caller, request, server }: SwitchCall,
   active: boolean,
-): Promise<void> {
+): Promise<Response> {
+  const account = accountOf(caller);
+  const network = networkOf(runtime, request, server);
   await requirePassword(runtime, network, account, password);
   await spendCode(runtime, network, account, code);
   await change(runtime, request, account, (now) => {
@@ -204,6 +196,7 @@ async function switchTotp(
     }
     return { totpActive: active, ...(!active && { totpSecret: "" }) };
   });
+  return new Response(null, { status: 204 });
 }
 
 async function change(

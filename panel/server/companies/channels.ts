@@ -85,22 +85,12 @@ function ownChannelRoutes(runtime: Runtime) {
     .post(
       "/panel/api/channels/:channelCode/activate",
       ({ params, request }) => activate(request, params.channelCode, true),
-      route({
-        access: { can: "channels:write", of: "installation" },
-        response: Activation,
-        summary: "Let the channel's keys and tokens work",
-        errors: ["CHANNEL_NOT_FOUND", "CONFIGURATION_BUSY"],
-      }),
+      activation("Let the channel's keys and tokens work"),
     )
     .post(
       "/panel/api/channels/:channelCode/deactivate",
       ({ params, request }) => activate(request, params.channelCode, false),
-      route({
-        access: { can: "channels:write", of: "installation" },
-        response: Activation,
-        summary: "Answer 401 to the channel, at once",
-        errors: ["CHANNEL_NOT_FOUND", "CONFIGURATION_BUSY"],
-      }),
+      activation("Answer 401 to the channel, at once"),
     )
     .post(
       "/panel/api/channels/:channelCode/sandbox/reset",
@@ -121,6 +111,14 @@ function ownChannelRoutes(runtime: Runtime) {
       }),
     );
 }
+
+const activation = (summary: string) =>
+  route({
+    access: { can: "channels:write", of: "installation" },
+    response: Activation,
+    summary,
+    errors: ["CHANNEL_NOT_FOUND", "CONFIGURATION_BUSY"],
+  });
 
 function apiKeyRoutes(runtime: Runtime) {
   const { log } = runtime;

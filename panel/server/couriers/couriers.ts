@@ -1,6 +1,6 @@
 /** Onboarding of couriers: tokens, signing secrets, activation. */
 
-import { Type } from "@sinclair/typebox";
+import { type TSchema, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import type { CourierEntity } from "#core/configuration/rules/entities.ts";
 import { type NotedComparison, readComparisons } from "#core/configuration/store/comparisons.ts";
@@ -142,88 +142,86 @@ function ownCourierRoutes(runtime: Runtime) {
     .post(
       "/panel/api/couriers/:code/activate",
       ({ params, request }) => activate(request, params.code, true),
-      route({
-        access: { can: "couriers:write", of: "installation" },
-        response: Activation,
-        summary: "Accept events of the courier",
-        errors: ["COURIER_NOT_FOUND", "CONFIGURATION_BUSY"],
-      }),
+      activation("Accept events of the courier"),
     )
     .post(
       "/panel/api/couriers/:code/deactivate",
       ({ params, request }) => activate(request, params.code, false),
-      route({
-        access: { can: "couriers:write", of: "installation" },
-        response: Activation,
-        summary: "Answer 404 to events of the courier",
-        errors: ["COURIER_NOT_FOUND", "CONFIGURATION_BUSY"],
-      }),
+      activation("Answer 404 to events of the courier"),
     );
 }
 
+const activation = (summary: string) =>
+  route({
+    access: { can: "couriers:write", of: "installation" },
+    response: Activation,
+    summary,
+    errors: ["COURIER_NOT_FOUND", "CONFIGURATION_BUSY"],
+  });
+
 /** Tokens and signing secrets. */
 function courierAccessRoutes(runtime: Runtime) {
-  const { log } = runtime;
-
-  async function issue(code: string, kind: AccessKind) {
-    const { id, text } = await issueAccess(runtime, code, kind);
-    log.info({ courier: code, kind, id }, "access issued");
-    return { id, text };
-  }
-
-  async function revoke(code: string, kind: AccessKind, id: string): Promise<Response> {
-    await revokeAccess(runtime, code, kind, id);
-    log.info({ courier: code, kind, id }, "access revoked");
-    return new Response(null, { status: 204 });
-  }
-
   return panelRoutes(runtime, "courier-access")
     .post(
       "/panel/api/couriers/:code/tokens",
       async ({ params, set }) => {
-        const { id, text } = await issue(params.code, "tokens");
+        const { id, text } = await issue(runtime, params.code, "tokens");
         set.status = 201;
         return { id, token: text };
       },
-      route({
-        access: { can: "courier-access:write", of: "courier" },
-        response: { 201: IssuedToken },
-        summary: "Issue a token; the others keep working until they are revoked",
-        errors: ["TOO_MANY_ISSUED", "CONFIGURATION_BUSY"],
-      }),
+      issuing(IssuedToken, "Issue a token; the others keep working until they are revoked"),
     )
     .delete(
       "/panel/api/couriers/:code/tokens/:id",
-      ({ params }) => revoke(params.code, "tokens", params.id),
-      route({
-        access: { can: "courier-access:write", of: "courier" },
-        summary: "Revoke a token, at once on every process",
-        answers: { 204: { description: "revoked" } },
-        errors: ["ACCESS_NOT_FOUND", "CONFIGURATION_BUSY"],
-      }),
+      ({ params }) => revoke(runtime, params, "tokens"),
+      revoking("Revoke a token, at once on every process"),
     )
     .post(
       "/panel/api/couriers/:code/signing-secrets",
       async ({ params, set }) => {
-        const { id, text } = await issue(params.code, "signing-secrets");
+        const { id, text } = await issue(runtime, params.code, "signing-secrets");
         set.status = 201;
         return { id, secret: text };
       },
-      route({
-        access: { can: "courier-access:write", of: "courier" },
-        response: { 201: IssuedSecret },
-        summary: "Issue a signing secret; the others keep verifying",
-        errors: ["TOO_MANY_ISSUED", "CONFIGURATION_BUSY"],
-      }),
+      issuing(IssuedSecret, "Issue a signing secret; the others keep verifying"),
     )
     .delete(
       "/panel/api/couriers/:code/signing-secrets/:id",
-      ({ params }) => revoke(params.code, "signing-secrets", params.id),
-      route({
-        access: { can: "courier-access:write", of: "courier" },
-        summary: "Revoke a signing secret",
-        answers: { 204: { description: "revoked" } },
-        errors: ["ACCESS_NOT_FOUND", "CONFIGURATION_BUSY"],
-      }),
+      ({ params }) => revoke(runtime, params, "signing-secrets"),
+      revoking("Revoke a signing secret"),
     );
+}
+
+const ACCESS = { can: "courier-access:write", of: "courier" } as const;
+
+const issuing = <T extends TSchema>(issued: T, summary: string) =>
+  route({
+    access: ACCESS,
+    response: { 201: issued },
+    summary,
+    errors: ["TOO_MANY_ISSUED", "CONFIGURATION_BUSY"],
+  });
+
+const revoking = (summary: string) =>
+  route({
+    access: ACCESS,
+    summary,
+    answers: { 204: { description: "revoked" } },
+    errors: ["ACCESS_NOT_FOUND", "CONFIGURATION_BUSY"],
+  });
+
+async function issue(runtime: Runtime, code: string, kind: AccessKind) {
+  const { id, text } = await issueAccess(runtime, code, kind);
+  runtime.log.info({ courier: code, kind, id }, "access issued");
+  return { id, text };
+}
+
+async function revoke(
+  runtime: Runtime,
+  { code, id }: { readonly code: string; readonly id: string },
+  kind: AccessKind,
+): Promise<Response> {
+  await revokeAccess(runtime, code, kind, id);
+  runtime.log.info({ courier: code, kind, id }, "access revoked");
+  return new Response(null, { status: 204 });
 }
