@@ -74,7 +74,7 @@ async function* joined(
     yield* begun;
     for (;;) {
       const { done, value } = await reader.read();
-      if (done) return;
+      if (done || !value) return;
       yield value;
     }
   } finally {

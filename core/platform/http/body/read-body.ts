@@ -13,7 +13,10 @@ const WHOLE_BYTES = limit(
   "read in parts, between turns of the event loop",
 );
 
-export type BodyReader = Pick<ReadableStreamDefaultReader<Uint8Array>, "read" | "cancel">;
+export interface BodyReader {
+  readonly read: () => Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>;
+  readonly cancel: () => Promise<void>;
+}
 
 /** What a port allows, and what it answers where that is not kept. */
 export interface BodyTerms {
@@ -104,7 +107,7 @@ async function readAll(reader: BodyReader, limitBytes: number): Promise<Uint8Arr
   let size = 0;
   for (;;) {
     const { done, value } = await reader.read();
-    if (done) return joined(chunks, size);
+    if (done || !value) return joined(chunks, size);
     size += value.byteLength;
     if (size > limitBytes) {
       await reader.cancel();
