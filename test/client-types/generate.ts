@@ -17,8 +17,11 @@ const HEADER = [
   "// @ts-nocheck",
 ];
 
-/** A type that says nothing; a member may have the name. */
-export const UNKNOWN_TYPE = /[:|&] unknown\b/;
+/**
+ * A type that says nothing. A member may have the name; and so the generator writes answers without a body (`202: unknown`) and records
+ * whose keys have a pattern.
+ */
+export const UNKNOWN_TYPE = /(?<!\[key: string\]|\d{3}): unknown\b|[|&] unknown\b/;
 
 const TYPES = { name: "@hey-api/typescript" } as const;
 const CALLS = [

@@ -388,7 +388,7 @@ describe("what receivers may read without a token", () => {
       paths: {},
       components: { schemas: { ...components.schemas, ...schemas } },
     });
-    expect(types).toContain("importFinishedPayload");
+    expect(types).toContain("ImportFinishedPayload");
     expect(types).not.toMatch(UNKNOWN_TYPE);
   });
 
