@@ -124,5 +124,7 @@ const processors = (usual: number | null): Role => ({
 });
 
 export const PROCESSORS: Role = processors(null);
+/** In a process of its own. */
+export const PROCESSORS_ALONE: Role = processors(ALONE_PORT);
 
-if (import.meta.main) await runRoles(process.env, [processors(ALONE_PORT)]);
+if (import.meta.main) await runRoles(process.env, [PROCESSORS_ALONE]);

@@ -41,7 +41,7 @@ const REDIS_ONLY = apart("it stands in Redis alone, which the analytics do not w
 const ONE_FOLD = apart("both are facts of one fold, whose order does not matter");
 const KILLED = "fault/operation/kill-everything: kills in a stream of events lose nothing";
 const WHOLE_STORE = by(
-  "contract/operation/backup: it has every event that was accepted before, in both stores, once",
+  "fault/operation/backup: it has every event that was accepted before, in both stores, once",
 );
 const RESTORED = "flow/house/pairs: a restored backup has the shipments of both sides";
 /** Each step's keys lie in one slot, and a step whose slot moves is refused before it writes. */
@@ -246,7 +246,7 @@ export const PAIRS: Readonly<Record<Feature, Partial<Readonly<Record<Feature, Pa
     "catch-up": by("fault/archive/kill-archive: kills while shipments are archived and come back"),
     "endpoint off": by("fault/webhooks/kill-webhooks: an endpoint switched off hears nothing more"),
     "role change": RIGHTS,
-    restore: by("contract/operation/backup: servers are left to their own means"),
+    restore: by("fault/operation/backup: servers are left to their own means"),
     "two analytics processes": by("fault/operation/kill-roles: kills of any role's processes"),
   },
   "our downtime": {
@@ -266,7 +266,7 @@ export const PAIRS: Readonly<Record<Feature, Partial<Readonly<Record<Feature, Pa
     "catch-up": by("fault/archive/kill-archive: kills while shipments are archived and come back"),
     "endpoint off": by("contract/webhooks/webhooks-downtime: after four days without processors"),
     "role change": RIGHTS,
-    restore: by("contract/operation/backup: is taken while nothing runs too"),
+    restore: by("fault/operation/backup: is taken while nothing runs too"),
     "two analytics processes": by("fault/operation/kill-roles: kills of any role's processes"),
     cluster: by(KILLED),
   },

@@ -6,10 +6,8 @@ import type { SetupFile } from "#core/setup/rules/setup.ts";
 import { startIngest } from "#ingest/main.ts";
 import { createPanelApp } from "#panel/server/app.ts";
 import { labelBody, labelSetup } from "#test/support/data/label-setup.ts";
-import { openTestRuntime } from "#test/support/product/runtime.ts";
+import { NO_CLICKHOUSE, openTestRuntime } from "#test/support/product/runtime.ts";
 
-/** Nothing listens there: benchmarks are 503, a listed answer. */
-const NO_CLICKHOUSE = "http://nobody:nothing@127.0.0.1:1/none";
 const SANDBOX_ROWS = 500;
 
 export interface Served {

@@ -42,7 +42,7 @@ const FILES: ReadonlyArray<readonly [file: string, share: number]> = [
   ["test/fault/operation/alarms.test.ts", 0],
   ["test/security/accounts/planted-data.test.ts", 0],
   ["test/contract/shipments/erase-personal-data.test.ts", 0],
-  ["test/contract/operation/backup.test.ts", 0],
+  ["test/fault/operation/backup.test.ts", 0],
   ["test/fault/operation/kill-roles.test.ts", 4],
 ];
 /** What the files take that go on for no longer than they need, about. */

@@ -21,7 +21,7 @@ import { testSetup } from "#test/support/data/setup.ts";
 import { jsonBodies, type Schema, schemaOfBody } from "#test/support/data/worst-bodies.ts";
 import { type LoopWatch, watchLoop } from "#test/support/loop-holds.ts";
 import { item } from "#test/support/product/api.ts";
-import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
+import { NO_CLICKHOUSE, openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
 
 const HOLD_LIMIT_MS = 50;
 /** A first one warms code up, and garbage may be collected in any of them. */
@@ -106,7 +106,7 @@ let shipmentId = "1";
 
 beforeAll(async () => {
   runtime = await openTestRuntime(testSetup(), {
-    CLICKHOUSE_URL: "http://nobody:nothing@127.0.0.1:1/none",
+    CLICKHOUSE_URL: NO_CLICKHOUSE,
     TRUSTED_PROXIES: "127.0.0.1",
   });
   benchmarks = await openBenchmarks(runtime.config);

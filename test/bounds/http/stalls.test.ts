@@ -16,7 +16,7 @@ import { testSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { type LoopWatch, watchLoop } from "#test/support/loop-holds.ts";
 import { item } from "#test/support/product/api.ts";
-import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
+import { NO_CLICKHOUSE, openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
 
 const MIB = 1024 * 1024;
 const HOLD_LIMIT_MS = 50;
@@ -58,7 +58,7 @@ let watch: LoopWatch;
 
 beforeAll(async () => {
   runtime = await openTestRuntime(testSetup(), {
-    CLICKHOUSE_URL: "http://nobody:nothing@127.0.0.1:1/none",
+    CLICKHOUSE_URL: NO_CLICKHOUSE,
   });
   api = await startApi(runtime);
   panel = await startPanel(runtime);

@@ -12,7 +12,7 @@ import { type Merchant, shipmentItem, signIn } from "#test/support/clients/merch
 import { testSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { IS_MEASURED, RUN_MS, startMeasuring } from "#test/support/measured.ts";
-import { BARE, newProduct, type Product } from "#test/support/product/product.ts";
+import { type Product, startProduct } from "#test/support/product/product.ts";
 import {
   AUTHORITY,
   DELIVERED_LIMIT_MS,
@@ -69,8 +69,7 @@ beforeAll(async () => {
   if (beta) beta.webhooks = [{ code: "answers", url: quiet.url, ...common }];
   if (outlet) outlet.webhooks = [{ code: "answers", url: ordinary.url, ...common }];
   const env = { WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8", WEBHOOK_CA_FILE: AUTHORITY.file };
-  product = await newProduct(BARE, setup, env);
-  await product.start();
+  product = await startProduct(setup, env);
   await createShipments(product, "LOUD", SHIPMENTS);
   await createShipments(product, "ORDINARY", SHIPMENTS, "key_acme_outlet");
   await createShipments(product, "QUIET", SHIPMENTS, "key_beta_main");

@@ -8,7 +8,7 @@ import { createIngestApp } from "#ingest/app.ts";
 import { createPanelApp } from "#panel/server/app.ts";
 import { openBrowser } from "#test/support/clients/browser.ts";
 import { testSetup } from "#test/support/data/setup.ts";
-import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
+import { NO_CLICKHOUSE, openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
 
 let runtime: TestRuntime;
 let browser: Browser;
@@ -22,7 +22,7 @@ const complaints: string[] = [];
 
 beforeAll(async () => {
   runtime = await openTestRuntime(testSetup(), {
-    CLICKHOUSE_URL: "http://nobody:nothing@127.0.0.1:1/none",
+    CLICKHOUSE_URL: NO_CLICKHOUSE,
   });
   const benchmarks = await openBenchmarks(runtime.config);
   const app = createApiApp({ ...runtime, benchmarks, archive: NO_ARCHIVE }).listen({

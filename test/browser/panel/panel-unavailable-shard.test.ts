@@ -14,7 +14,7 @@ import { askPanel } from "#test/support/clients/operator.ts";
 import { openVisitor } from "#test/support/clients/panel-visitor.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
-import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
+import { NO_CLICKHOUSE, openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
 import { startTestCluster, type TestCluster } from "#test/support/servers/redis-cluster.ts";
 
 /** Counts the tries to log in from here: the log-in has to do without it. */
@@ -30,7 +30,7 @@ beforeAll(async () => {
   const env = {
     REDIS_CLUSTER_URLS: cluster.urls,
     REDIS_WAIT_REPLICAS: "1",
-    CLICKHOUSE_URL: "http://nobody:nothing@127.0.0.1:1/none",
+    CLICKHOUSE_URL: NO_CLICKHOUSE,
   };
   runtime = await openTestRuntime(testSetup(), env, { address: "/", stop: cluster.stop });
   panel = await startPanel(runtime);

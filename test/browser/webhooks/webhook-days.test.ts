@@ -17,7 +17,7 @@ import { makeAccount, type TestAccount } from "#test/support/data/accounts.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { addShipment } from "#test/support/data/shipments.ts";
 import { eventually } from "#test/support/eventually.ts";
-import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
+import { NO_CLICKHOUSE, openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
 import { passTime, STATUS } from "#test/support/product/webhooks.ts";
 import { type MailServer, startMailServer } from "#test/support/servers/mail-server.ts";
 import { AUTHORITY, type Receiver, startReceiver } from "#test/support/servers/receiver.ts";
@@ -44,7 +44,7 @@ beforeAll(async () => {
   runtime = await openTestRuntime(testSetup(), {
     WEBHOOK_CA_FILE: AUTHORITY.file,
     SMTP_URL: mail.url,
-    CLICKHOUSE_URL: "http://nobody:nothing@127.0.0.1:1/none",
+    CLICKHOUSE_URL: NO_CLICKHOUSE,
   });
   roles = [];
   const starts: StartRole[] = [startProcessors, startPanel, startIngest];

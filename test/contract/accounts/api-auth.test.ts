@@ -1,17 +1,15 @@
 /** Document 1, "Authentication": tokens, and what is checked at every call. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { createTokens } from "#api/auth/tokens.ts";
 import { applySetupFile } from "#core/runtime/runtime.ts";
 import type { SetupApiKey, SetupFile } from "#core/setup/rules/setup.ts";
 import { testSetup } from "#test/support/data/setup.ts";
-import { openTestApi, type TestApi } from "#test/support/product/api.ts";
+import { forAll } from "#test/support/for-all.ts";
+import { openTestApi } from "#test/support/product/api.ts";
 
-let api: TestApi;
-
-beforeAll(async () => {
-  api = await openTestApi(withKeys([{ code: "reader", key: "key_reader", scopes: ["jobs:read"] }]));
-});
-afterAll(() => api.end());
+const api = forAll(() =>
+  openTestApi(withKeys([{ code: "reader", key: "key_reader", scopes: ["jobs:read"] }])),
+);
 
 /** The setup of the tests with further keys on the channel acme-it. */
 function withKeys(keys: SetupApiKey[]): SetupFile {

@@ -1,13 +1,12 @@
 /** Document 1, "Limits": the request budget of a channel and the suspension of abusive keys. */
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { beforeEach, expect, test } from "bun:test";
 import { applySetupFile } from "#core/runtime/runtime.ts";
 import { testSetup } from "#test/support/data/setup.ts";
-import { type Answer, openTestApi, type TestApi } from "#test/support/product/api.ts";
+import { forAll } from "#test/support/for-all.ts";
+import { type Answer, openTestApi } from "#test/support/product/api.ts";
 
 const CAPACITY = 12;
 const REFILL = 5;
-
-let api: TestApi;
 
 function limitedSetup(rateLimit = { bucketSize: CAPACITY, refillRate: REFILL }) {
   const setup = testSetup();
@@ -17,10 +16,7 @@ function limitedSetup(rateLimit = { bucketSize: CAPACITY, refillRate: REFILL }) 
   return setup;
 }
 
-beforeAll(async () => {
-  api = await openTestApi(limitedSetup());
-});
-afterAll(() => api.end());
+const api = forAll(() => openTestApi(limitedSetup()));
 // Far enough for a full bucket, no rejections and no suspension; not for the end of the tokens.
 beforeEach(() => api.advance(4_000));
 

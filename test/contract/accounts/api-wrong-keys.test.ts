@@ -7,7 +7,7 @@ import type { Running } from "#core/runtime/runtime.ts";
 import { startIngest } from "#ingest/main.ts";
 import { untilRefused } from "#test/support/clients/until-refused.ts";
 import { testSetup } from "#test/support/data/setup.ts";
-import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
+import { NO_CLICKHOUSE, openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
 
 const CLIENT = { id: "gls-client", secret: "gls-client-secret-0123456789" };
 
@@ -21,7 +21,7 @@ beforeAll(async () => {
     oauth: { clientId: CLIENT.id, clientSecret: CLIENT.secret },
   });
   runtime = await openTestRuntime(setup, {
-    CLICKHOUSE_URL: "http://nobody:nothing@127.0.0.1:1/none",
+    CLICKHOUSE_URL: NO_CLICKHOUSE,
     TRUSTED_PROXIES: "127.0.0.0/8,::1/128",
   });
   api = await startApi(runtime);

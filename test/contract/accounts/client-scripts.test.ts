@@ -1,22 +1,17 @@
 /** The scripts that every role shares, called one at a time: locks, compare-and-swap of a field, and batched calls. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { type Redis, run, script } from "#core/platform/redis/client.ts";
+import { beforeEach, describe, expect, test } from "bun:test";
+import { run, script } from "#core/platform/redis/client.ts";
 import lockSource from "#core/platform/redis/lock.lua" with { type: "text" };
 import probeSource from "#core/platform/redis/probe.lua" with { type: "text" };
 import readSource from "#core/platform/redis/read-fields.lua" with { type: "text" };
 import { runTogether } from "#core/platform/redis/run-together.ts";
 import swapSource from "#core/platform/redis/swap-field.lua" with { type: "text" };
 import { expectExpiry } from "#test/support/data/expect-expiry.ts";
+import { forAll } from "#test/support/for-all.ts";
 import { openTestRedis } from "#test/support/servers/servers.ts";
 
-let redis: Redis;
-let stop: () => Promise<void>;
-
-beforeAll(async () => {
-  ({ redis, stop } = await openTestRedis());
-});
-beforeEach(() => redis.flushAll());
-afterAll(() => stop());
+const store = forAll(openTestRedis);
+beforeEach(() => store.redis.flushAll());
 
 describe("lock.lua", () => {
   const LEASE_MS = 60_000;
@@ -38,41 +33,41 @@ describe("lock.lua", () => {
       String(waitMs),
       ...[WAITERS, PARTY_WAITERS].map(String),
     ];
-    return run<number>(redis, script(lockSource), KEYS, args);
+    return run<number>(store.redis, script(lockSource), KEYS, args);
   };
 
   const expectLease = (leaseMs: number, call: () => Promise<number>) =>
-    expectExpiry(redis, "lock", leaseMs, call);
+    expectExpiry(store.redis, "lock", leaseMs, call);
 
   test("can be taken while free and again by its owner, each time for the lease asked for", async () => {
     expect(await expectLease(LEASE_MS, () => change("me", "take"))).toBe(1);
-    expect(await redis.get("lock")).toBe("me");
+    expect(await store.redis.get("lock")).toBe("me");
     expect(await expectLease(2 * LEASE_MS, () => change("me", "take", 2 * LEASE_MS))).toBe(1);
     expect(await expectLease(LEASE_MS, () => change("me", "renew"))).toBe(1);
-    expect(await redis.get("lock")).toBe("me");
+    expect(await store.redis.get("lock")).toBe("me");
   });
 
   test("cannot be taken, renewed or released by another", async () => {
     await change("me", "take");
-    const untilMs = await redis.pExpireTime("lock");
+    const untilMs = await store.redis.pExpireTime("lock");
     for (const verb of ["take", "renew", "release"]) {
       expect(await change("you", verb, 2 * LEASE_MS)).toBe(0);
-      expect(await redis.get("lock")).toBe("me");
-      expect(await redis.pExpireTime("lock")).toBe(untilMs);
+      expect(await store.redis.get("lock")).toBe("me");
+      expect(await store.redis.pExpireTime("lock")).toBe(untilMs);
     }
   });
 
   test("is free once its owner has released it", async () => {
     await change("me", "take");
     expect(await change("me", "release", 0)).toBe(1);
-    expect(await redis.exists("lock")).toBe(0);
+    expect(await store.redis.exists("lock")).toBe(0);
     expect(await change("you", "take")).toBe(1);
   });
 
   test("that no longer exists is neither renewed nor released", async () => {
     expect(await change("me", "renew")).toBe(0);
     expect(await change("me", "release", 0)).toBe(0);
-    expect(await redis.exists("lock")).toBe(0);
+    expect(await store.redis.exists("lock")).toBe(0);
   });
 
   const wait = (owner: string) => change(owner, "take", LEASE_MS, LEASE_MS);
@@ -88,7 +83,7 @@ describe("lock.lua", () => {
     expect([await wait("b"), await change("c", "leave", 0)]).toEqual([-1, 1]);
     await change("a", "release", 0);
     expect(await wait("b")).toBe(1);
-    expect(await redis.exists(KEYS)).toBe(1);
+    expect(await store.redis.exists(KEYS)).toBe(1);
   });
 
   test("goes to one of each party in turn, and to each party's in the order in which they came", async () => {
@@ -96,7 +91,7 @@ describe("lock.lua", () => {
     for (const owner of ["acme:1", "acme:2", "acme:3"]) await wait(owner);
     expect(await wait("beta:1")).toBeLessThanOrEqual(-2);
     expect(await wait("alone")).toBeLessThanOrEqual(-2);
-    const waiting = await redis.zRange("{lock}:waiting", 0, -1);
+    const waiting = await store.redis.zRange("{lock}:waiting", 0, -1);
     expect(waiting[0]).toBe("acme:1");
     expect(waiting.slice(1, 4).sort()).toEqual(["acme:2", "alone", "beta:1"]);
     expect(waiting[4]).toBe("acme:3");
@@ -121,10 +116,10 @@ describe("lock.lua", () => {
     await change("me", "take");
     await wait("dead");
     await wait("b");
-    await redis.zAdd("{lock}:alive", { score: 1, value: "dead" });
+    await store.redis.zAdd("{lock}:alive", { score: 1, value: "dead" });
     await change("me", "release", 0);
     expect(await wait("b")).toBe(1);
-    expect(await redis.exists(KEYS)).toBe(1);
+    expect(await store.redis.exists(KEYS)).toBe(1);
   });
 
   test.each([
@@ -133,47 +128,47 @@ describe("lock.lua", () => {
     ["a missing wait", "take", LEASE_MS, ""],
   ])("rejects %s and does nothing", async (_, verb, leaseMs, waitMs) => {
     await expect(change("me", verb, leaseMs, waitMs)).rejects.toThrow("bad arguments");
-    expect(await redis.exists(KEYS)).toBe(0);
+    expect(await store.redis.exists(KEYS)).toBe(0);
   });
 });
 
 describe("swap-field.lua", () => {
   const swap = (field: string, from: string, to: string) =>
-    run<number>(redis, script(swapSource), ["hash"], [field, from, to]);
+    run<number>(store.redis, script(swapSource), ["hash"], [field, from, to]);
 
   test("replaces a field that still has the expected value", async () => {
-    await redis.hSet("hash", { a: "1", b: "1" });
+    await store.redis.hSet("hash", { a: "1", b: "1" });
     expect(await swap("a", "1", "2")).toBe(1);
-    expect(await redis.hGetAll("hash")).toEqual({ a: "2", b: "1" });
+    expect(await store.redis.hGetAll("hash")).toEqual({ a: "2", b: "1" });
   });
 
   test("leaves a changed field alone, and does not create a missing one", async () => {
-    await redis.hSet("hash", { a: "1" });
+    await store.redis.hSet("hash", { a: "1" });
     expect(await swap("a", "0", "2")).toBe(0);
     expect(await swap("b", "", "2")).toBe(0);
-    expect(await redis.hGetAll("hash")).toEqual({ a: "1" });
+    expect(await store.redis.hGetAll("hash")).toEqual({ a: "1" });
   });
 });
 
 describe("probe.lua", () => {
-  const probe = () => run<number>(redis, script(probeSource), ["key"], []);
+  const probe = () => run<number>(store.redis, script(probeSource), ["key"], []);
 
   test("is refused when a write would be, and writes nothing", async () => {
     expect(await probe()).toBe(1);
-    await redis.configSet("maxmemory", "1");
+    await store.redis.configSet("maxmemory", "1");
     try {
       await expect(probe()).rejects.toThrow("OOM");
     } finally {
-      await redis.configSet("maxmemory", "0");
+      await store.redis.configSet("maxmemory", "0");
     }
-    expect(await redis.dbSize()).toBe(0);
+    expect(await store.redis.dbSize()).toBe(0);
   });
 });
 
 test("read-fields.lua reads the fields of each hash in the order asked for, null for a missing one", async () => {
-  await redis.hSet("a", { x: "1", y: "2", z: "3" });
-  await redis.hSet("c", { y: "4" });
-  expect(await run<unknown>(redis, script(readSource), ["a", "b", "c"], ["y", "x"])).toEqual([
+  await store.redis.hSet("a", { x: "1", y: "2", z: "3" });
+  await store.redis.hSet("c", { y: "4" });
+  expect(await run<unknown>(store.redis, script(readSource), ["a", "b", "c"], ["y", "x"])).toEqual([
     ["2", "1"],
     [null, null],
     ["4", null],
@@ -186,7 +181,7 @@ describe("run-together.lua", () => {
 
   const together = (calls: readonly Call[], step: string) =>
     calls.map(([keys, args]) =>
-      runTogether(redis, script(`#!lua\n${step}`), [...keys], [...args], COST_US),
+      runTogether(store.redis, script(`#!lua\n${step}`), [...keys], [...args], COST_US),
     );
 
   test("gives each call its own keys, arguments and reply", async () => {
@@ -213,15 +208,15 @@ describe("run-together.lua", () => {
     const step = "return redis.call('APPEND', KEYS[1], ARGV[1])";
     const calls = ["a", "bc", "d"].map((text): Call => [["key"], [text]]);
     expect(await Promise.all(together(calls, step))).toEqual([1, 3, 4]);
-    expect(await redis.get("key")).toBe("abcd");
+    expect(await store.redis.get("key")).toBe("abcd");
   });
 
   test("stops at the first call that fails, and fails them all", async () => {
     const step = "return redis.call('INCR', KEYS[1])";
-    await redis.set("b", "no number");
+    await store.redis.set("b", "no number");
     const calls = ["a", "b", "c"].map((key): Call => [[key], []]);
     const outcomes = await Promise.allSettled(together(calls, step));
     expect(outcomes.map(({ status }) => status)).toEqual(Array(3).fill("rejected"));
-    expect(await redis.mGet(["a", "b", "c"])).toEqual(["1", "no number", null]);
+    expect(await store.redis.mGet(["a", "b", "c"])).toEqual(["1", "no number", null]);
   });
 });

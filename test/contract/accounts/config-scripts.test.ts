@@ -1,21 +1,16 @@
 /** The configuration scripts, called one at a time: secrets are checked and sealed again, key users and sessions recorded. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import openSource from "#core/accounts/store/open-session.lua" with { type: "text" };
 import usersSource from "#core/configuration/store/key-users.lua" with { type: "text" };
 import resealSource from "#core/configuration/store/reseal.lua" with { type: "text" };
-import { type Redis, run, script } from "#core/platform/redis/client.ts";
+import { run, script } from "#core/platform/redis/client.ts";
 import checkSource from "#core/platform/secrets/check-secret.lua" with { type: "text" };
 import { expectExpiry } from "#test/support/data/expect-expiry.ts";
+import { forAll } from "#test/support/for-all.ts";
 import { openTestRedis } from "#test/support/servers/servers.ts";
 
-let redis: Redis;
-let stop: () => Promise<void>;
-
-beforeAll(async () => {
-  ({ redis, stop } = await openTestRedis());
-});
-beforeEach(() => redis.flushAll());
-afterAll(() => stop());
+const store = forAll(openTestRedis);
+beforeEach(() => store.redis.flushAll());
 
 describe("check-secret.lua", () => {
   const NOW_MS = 1_000_000;
@@ -33,7 +28,7 @@ describe("check-secret.lua", () => {
     { tokenMs = TOKEN_MS, burst = 3, holders = 2, isRight = holder !== WRONG } = {},
   ) =>
     run<number[]>(
-      redis,
+      store.redis,
       script(checkSource),
       ["bucket", "holders", holder === WRONG ? "bucket" : `own:${holder}`],
       [
@@ -41,7 +36,7 @@ describe("check-secret.lua", () => {
         ...[holder, Number(isRight), holders, KEPT_MS, NOTED_AGAIN_MS],
       ].map(String),
     );
-  const bucket = () => redis.hGetAll("bucket");
+  const bucket = () => store.redis.hGetAll("bucket");
 
   async function empty(limits = {}): Promise<void> {
     for (let times = 0; times < 3; times += 1) {
@@ -74,9 +69,9 @@ describe("check-secret.lua", () => {
   });
 
   test("the bucket expires a second after it would be full", async () => {
-    await expectExpiry(redis, "bucket", 3 * TOKEN_MS + 1_000, () => check(WRONG));
+    await expectExpiry(store.redis, "bucket", 3 * TOKEN_MS + 1_000, () => check(WRONG));
     const slow = { tokenMs: 1_000_000, burst: 10 };
-    await expectExpiry(redis, "bucket", 10_000_000 + 1_000, () => check(WRONG, 0, slow));
+    await expectExpiry(store.redis, "bucket", 10_000_000 + 1_000, () => check(WRONG, 0, slow));
   });
 
   test("a correct secret takes no token; an empty bucket refuses it only from a new holder", async () => {
@@ -86,7 +81,7 @@ describe("check-secret.lua", () => {
     expect(await check("known")).toEqual(CHECKED);
     expect(await check("new")).toEqual(refusedFor(TOKEN_MS));
     expect(await check("new", TOKEN_MS - 1)).toEqual(refusedFor(1));
-    expect(await redis.zRange("holders", 0, -1)).toEqual(["known"]);
+    expect(await store.redis.zRange("holders", 0, -1)).toEqual(["known"]);
     expect(await check("new", TOKEN_MS)).toEqual(CHECKED);
     expect(await bucket()).toEqual({ tokens: "0", at: String(NOW_MS) });
   });
@@ -107,7 +102,7 @@ describe("check-secret.lua", () => {
   test("wrong secrets of a holder that is not known are everybody's", async () => {
     await check("stranger", 0, { isRight: false });
     expect((await bucket())["tokens"]).toBe("2");
-    expect(await redis.exists("holders")).toBe(0);
+    expect(await store.redis.exists("holders")).toBe(0);
   });
 
   test("a holder is known for its time, to the millisecond", async () => {
@@ -120,18 +115,18 @@ describe("check-secret.lua", () => {
   });
 
   test("a holder is recorded again after a while, not each time", async () => {
-    const notedMs = async () => Number(await redis.zScore("holders", "one")) - NOW_MS;
-    await expectExpiry(redis, "holders", KEPT_MS, () => check("one"));
-    await redis.persist("holders");
+    const notedMs = async () => Number(await store.redis.zScore("holders", "one")) - NOW_MS;
+    await expectExpiry(store.redis, "holders", KEPT_MS, () => check("one"));
+    await store.redis.persist("holders");
     await check("one", NOTED_AGAIN_MS - 1);
-    expect([await notedMs(), await redis.pTTL("holders")]).toEqual([0, -1]);
-    await expectExpiry(redis, "holders", KEPT_MS, () => check("one", NOTED_AGAIN_MS));
+    expect([await notedMs(), await store.redis.pTTL("holders")]).toEqual([0, -1]);
+    await expectExpiry(store.redis, "holders", KEPT_MS, () => check("one", NOTED_AGAIN_MS));
     expect(await notedMs()).toBe(NOTED_AGAIN_MS);
   });
 
   test("keeps the 2 most recent of 3 holders", async () => {
     for (const [at, holder] of ["b", "c", "a"].entries()) await check(holder, at);
-    expect(await redis.zRange("holders", 0, -1)).toEqual(["c", "a"]);
+    expect(await store.redis.zRange("holders", 0, -1)).toEqual(["c", "a"]);
   });
 });
 
@@ -139,12 +134,12 @@ describe("key-users.lua", () => {
   const LIFE_MS = 60_000;
 
   const call = (what: string, user = "", lifeMs = LIFE_MS) =>
-    run<string[]>(redis, script(usersSource), ["users"], [what, user, String(lifeMs)]);
+    run<string[]>(store.redis, script(usersSource), ["users"], [what, user, String(lifeMs)]);
 
   test("a heartbeat keeps a process alive for as long as it says", async () => {
     const fromMs = Date.now();
     expect(await call("beat", "one")).toEqual(["one"]);
-    expect(await redis.zScore("users", "one")).toBeWithin(
+    expect(await store.redis.zScore("users", "one")).toBeWithin(
       fromMs + LIFE_MS,
       Date.now() + LIFE_MS + 1,
     );
@@ -157,24 +152,24 @@ describe("key-users.lua", () => {
     await call("beat", "other");
     expect(await call("list", "who asks")).toEqual(["one", "other"]);
     expect(await call("leave", "one")).toEqual(["other"]);
-    expect(await redis.zRange("users", 0, -1)).toEqual(["other"]);
+    expect(await store.redis.zRange("users", 0, -1)).toEqual(["other"]);
   });
 
   test("a process without heartbeats is forgotten", async () => {
-    await redis.zAdd("users", { value: "ended", score: Date.now() });
+    await store.redis.zAdd("users", { value: "ended", score: Date.now() });
     expect(await call("beat", "one", 0)).toEqual([]);
-    expect(await redis.exists("users")).toBe(0);
+    expect(await store.redis.exists("users")).toBe(0);
   });
 });
 
 describe("reseal.lua", () => {
   const reseal = (...changes: ReadonlyArray<readonly [field: string, from: string, to: string]>) =>
-    run<number>(redis, script(resealSource), ["entity"], changes.flat());
+    run<number>(store.redis, script(resealSource), ["entity"], changes.flat());
 
   test("replaces all fields given, and leaves the others", async () => {
-    await redis.hSet("entity", { a: "1", b: "2", c: "3", d: "4" });
+    await store.redis.hSet("entity", { a: "1", b: "2", c: "3", d: "4" });
     expect(await reseal(["a", "1", "10"], ["b", "2", "20"], ["c", "3", "30"])).toBe(1);
-    expect(await redis.hGetAll("entity")).toEqual({ a: "10", b: "20", c: "30", d: "4" });
+    expect(await store.redis.hGetAll("entity")).toEqual({ a: "10", b: "20", c: "30", d: "4" });
   });
 
   test.each([
@@ -182,14 +177,14 @@ describe("reseal.lua", () => {
     ["last field", ["a", "1", "10"], ["b", "0", "20"]],
     ["missing field", ["a", "1", "10"], ["c", "", "20"]],
   ] as const)("replaces nothing if another writer has changed the %s", async (_, one, other) => {
-    await redis.hSet("entity", { a: "1", b: "2" });
+    await store.redis.hSet("entity", { a: "1", b: "2" });
     expect(await reseal(one, other)).toBe(0);
-    expect(await redis.hGetAll("entity")).toEqual({ a: "1", b: "2" });
+    expect(await store.redis.hGetAll("entity")).toEqual({ a: "1", b: "2" });
   });
 });
 
 test("open-session.lua stores the record until it expires", async () => {
-  const open = () => run<number>(redis, script(openSource), ["session"], ["record", "60000"]);
-  expect(await expectExpiry(redis, "session", 60_000, open)).toBe(1);
-  expect(await redis.get("session")).toBe("record");
+  const open = () => run<number>(store.redis, script(openSource), ["session"], ["record", "60000"]);
+  expect(await expectExpiry(store.redis, "session", 60_000, open)).toBe(1);
+  expect(await store.redis.get("session")).toBe("record");
 });

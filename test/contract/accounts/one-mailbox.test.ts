@@ -5,9 +5,10 @@ import { ConfigFaults, readConfig } from "#core/platform/environment/config.ts";
 import { createMailer, type Mailer } from "#core/platform/process/mail.ts";
 import { checkSetup, type SetupFile } from "#core/setup/rules/setup.ts";
 import { CONSIGNEE, labelBody, labelSetup } from "#test/support/data/label-setup.ts";
-import { item, openTestApi, type TestApi } from "#test/support/product/api.ts";
-import { openTestPanel, type TestPanel } from "#test/support/product/panel.ts";
-import { type MailServer, startMailServer } from "#test/support/servers/mail-server.ts";
+import { forAll } from "#test/support/for-all.ts";
+import { item, openTestApi } from "#test/support/product/api.ts";
+import { openTestPanel } from "#test/support/product/panel.ts";
+import { startMailServer } from "#test/support/servers/mail-server.ts";
 
 /** What a mail library sends to maria, and what it would show as another text than it is. */
 const NOT_ONE = [
@@ -36,27 +37,19 @@ const ONE = ["anna.o'neill+parcels@example.com", "josé@例え.example", "a@loca
 /** In which a network may certainly try once more to log in. */
 const LOGIN_TURN_SECONDS = 12;
 
-let mails: MailServer;
-let api: TestApi;
-let panel: TestPanel;
 let token: string;
 let counter = 0;
 
+const mails = forAll(() => startMailServer());
+const api = forAll(() => openTestApi(labelSetup(), "away", { SMTP_URL: mails.url }));
+const panel = forAll(() => openTestPanel(api.runtime));
 beforeAll(async () => {
-  mails = await startMailServer();
-  api = await openTestApi(labelSetup(), "away", { SMTP_URL: mails.url });
-  panel = await openTestPanel(api.runtime);
   token = await api.token("key_acme_main");
   const { status } = await panel.call("PUT", "/panel/api/channels/acme-it/emails", {
     managed: true,
     from: null,
   });
   expect(status).toBe(200);
-});
-afterAll(async () => {
-  await panel.end();
-  await api.end();
-  await mails.stop();
 });
 
 const post = (path: string, body: unknown) => api.call("POST", path, { token, body });

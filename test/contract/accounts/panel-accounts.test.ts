@@ -1,5 +1,6 @@
 /** Accounts of the panel: the first admin, invitations, log-in, second factor, password reset, the end of sessions. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Role } from "#core/accounts/rules/roles.ts";
 import { totpCode } from "#core/accounts/rules/totp.ts";
 import { INVITATION_MS, RESET_MS } from "#core/accounts/store/accounts.ts";
 import { entityKey } from "#core/configuration/store/entities.ts";
@@ -17,7 +18,7 @@ import { bytesOfBase32 } from "#test/support/data/base32.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { watchLoop } from "#test/support/loop-holds.ts";
-import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
+import { NO_CLICKHOUSE, openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
 import { type MailServer, startMailServer } from "#test/support/servers/mail-server.ts";
 
 const PASSWORD = "correct horse battery";
@@ -50,7 +51,7 @@ async function capturePrinted(work: () => Promise<void>): Promise<string> {
 beforeAll(async () => {
   mail = await startMailServer();
   runtime = await openTestRuntime(testSetup(), {
-    CLICKHOUSE_URL: "http://nobody:nothing@127.0.0.1:1/none",
+    CLICKHOUSE_URL: NO_CLICKHOUSE,
     TRUSTED_PROXIES: "127.0.0.1",
     SMTP_URL: mail.url,
   });
@@ -116,11 +117,11 @@ async function invite(more: object = {}) {
 }
 
 /** Somebody who has accepted an invitation. */
-async function person(more: object = {}) {
-  const { email, token, answer } = await invite(more);
-  const accepted = await call("POST", `/invitations/${token}`, { password: PASSWORD });
-  expect(accepted.status).toBe(204);
-  return { email, id: answer.body.account.id as string, cookie: accepted.cookie };
+async function person(role: Role = "member") {
+  invitedPeople += 1;
+  const own = { companyCode: "acme", email: `person-${invitedPeople}@acme.test` };
+  const { account, cookie } = await makeAccount(runtime, "company", role, own);
+  return { email: own.email, id: account.id, cookie };
 }
 
 async function advance(ms: number): Promise<void> {
@@ -212,7 +213,7 @@ describe("invitations", () => {
   });
 
   test("owners invite members of what is theirs, and nobody else", async () => {
-    const owner = await person({ role: "owner" });
+    const owner = await person("owner");
     const ask = (more: object) => {
       const own = { name: "B", kind: "company", role: "member", companyCode: "acme" };
       const wanted = { ...own, email: `by-owner-${Math.random()}@acme.test`, ...more };
@@ -282,18 +283,21 @@ describe("passwords", () => {
   });
 
   test("are verified off the event loop, a few at a time, and 503 when too many wait", async () => {
-    const hash = await hashPassword(PASSWORD);
+    const hash = await Bun.password.hash(PASSWORD, { algorithm: "argon2id", memoryCost: 4_096 });
     const watch = watchLoop();
+    const fromMs = performance.now();
     const tries = Array.from({ length: 103 }, () =>
       verifyPassword("x", hash).catch((error) => error.status),
     );
     const answers = await Promise.all(tries);
+    const tookMs = performance.now() - fromMs;
     const longestMs = watch.longestMs();
     watch.stop();
     // Two at work and a hundred behind them.
     expect(answers.filter((one) => one === false)).toHaveLength(102);
     expect(answers.at(-1)).toBe(503);
-    expect(longestMs).toBeLessThan(1_000);
+    // On the loop they would hold it up for all of that time.
+    expect(longestMs).toBeLessThan(0.75 * tookMs);
   }, 300_000);
 });
 

@@ -1,5 +1,5 @@
 /** The audit log: who changed what in the panel, before and after, without a secret, and what waits for ClickHouse. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { masked } from "#core/accounts/rules/masked.ts";
 import { readAccount } from "#core/accounts/store/accounts.ts";
 import {
@@ -11,8 +11,9 @@ import {
 import { AUDIT_LOG, AUDIT_TENANTS_KEY, OLD_AUDIT_KEY } from "#core/platform/redis/keys.ts";
 import { makeAccount, type TestAccount } from "#test/support/data/accounts.ts";
 import { testSetup } from "#test/support/data/setup.ts";
-import { openTestPanel, type TestPanel } from "#test/support/product/panel.ts";
-import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
+import { forAll } from "#test/support/for-all.ts";
+import { openTestPanel } from "#test/support/product/panel.ts";
+import { openTestRuntime } from "#test/support/product/runtime.ts";
 
 const VALUE_BYTES = 4_096;
 const ENTRIES_SCANNED = 5_000;
@@ -27,17 +28,8 @@ const ENTRY = {
   after: null,
 };
 
-let runtime: TestRuntime;
-let panel: TestPanel;
-
-beforeAll(async () => {
-  runtime = await openTestRuntime(testSetup());
-  panel = await openTestPanel(runtime);
-});
-afterAll(async () => {
-  await panel.end();
-  await runtime.end();
-});
+const runtime = forAll(() => openTestRuntime(testSetup()));
+const panel = forAll(() => openTestPanel(runtime));
 
 async function entries(query = "") {
   return (await panel.call("GET", `/panel/api/audit?${query}`)).body;

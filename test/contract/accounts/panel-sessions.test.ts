@@ -12,7 +12,7 @@ import { LOGIN_RATE } from "#panel/server/accounts/log-in.ts";
 import { createPanelApp } from "#panel/server/app.ts";
 import { untilRefused } from "#test/support/clients/until-refused.ts";
 import { testSetup } from "#test/support/data/setup.ts";
-import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
+import { NO_CLICKHOUSE, openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
 
 const LOGIN_LIMIT_BYTES = 4_096;
 
@@ -25,7 +25,7 @@ let secure: Running;
 
 beforeAll(async () => {
   runtime = await openTestRuntime(testSetup(), {
-    CLICKHOUSE_URL: "http://nobody:nothing@127.0.0.1:1/none",
+    CLICKHOUSE_URL: NO_CLICKHOUSE,
     TRUSTED_PROXIES: "127.0.0.1",
   });
   const { config } = runtime;

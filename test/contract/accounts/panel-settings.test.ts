@@ -3,7 +3,7 @@
  * Each counts at once for a merchant API with its own connection to the store, is written to the audit log, and is not undone
  * by the setup file at the next start.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { entityKey } from "#core/configuration/store/entities.ts";
 import { changeChannel } from "#core/configuration/store/merchant-settings.ts";
 import { applySetupFile } from "#core/runtime/runtime.ts";
@@ -18,15 +18,13 @@ import {
 import { TEMPLATE_BODY_BYTES, TEST_MAIL_RATE } from "#panel/server/companies/templates.ts";
 import { makeAccount } from "#test/support/data/accounts.ts";
 import { testSetup } from "#test/support/data/setup.ts";
-import { type Call, item, openTestApi, type TestApi } from "#test/support/product/api.ts";
-import { openTestPanel, type TestPanel } from "#test/support/product/panel.ts";
-import { type MailServer, startMailServer } from "#test/support/servers/mail-server.ts";
+import { forAll } from "#test/support/for-all.ts";
+import { type Call, item, openTestApi } from "#test/support/product/api.ts";
+import { openTestPanel } from "#test/support/product/panel.ts";
+import { startMailServer } from "#test/support/servers/mail-server.ts";
 
-let api: TestApi;
-let panel: TestPanel;
 /** The merchant API of another process. */
 let another: Call;
-let mails: MailServer;
 let token: string;
 let counter = 0;
 
@@ -59,17 +57,12 @@ function fullSetup(): SetupFile {
   return setup;
 }
 
+const mails = forAll(() => startMailServer());
+const api = forAll(() => openTestApi(fullSetup(), "away", { SMTP_URL: mails.url }));
+const panel = forAll(() => openTestPanel(api.runtime));
 beforeAll(async () => {
-  mails = await startMailServer();
-  api = await openTestApi(fullSetup(), "away", { SMTP_URL: mails.url });
-  panel = await openTestPanel(api.runtime);
   another = await api.another();
   token = await api.token("key_acme_main");
-});
-afterAll(async () => {
-  await panel.end();
-  await api.end();
-  await mails.stop();
 });
 
 const call = (method: string, path: string, body?: unknown) =>

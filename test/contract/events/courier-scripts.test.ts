@@ -1,20 +1,15 @@
 /** The courier scripts, called one at a time: request rate, number conflicts and hourly counts. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import rateSource from "#core/events/store/courier-rate.lua" with { type: "text" };
 import forgetSource from "#core/events/store/forget-counts.lua" with { type: "text" };
 import noteSource from "#core/events/store/note-conflicts.lua" with { type: "text" };
-import { type Redis, run, script } from "#core/platform/redis/client.ts";
+import { run, script } from "#core/platform/redis/client.ts";
 import { expectExpiry } from "#test/support/data/expect-expiry.ts";
+import { forAll } from "#test/support/for-all.ts";
 import { openTestRedis } from "#test/support/servers/servers.ts";
 
-let redis: Redis;
-let stop: () => Promise<void>;
-
-beforeAll(async () => {
-  ({ redis, stop } = await openTestRedis());
-});
-beforeEach(() => redis.flushAll());
-afterAll(() => stop());
+const store = forAll(openTestRedis);
+beforeEach(() => store.redis.flushAll());
 
 describe("courier-rate.lua", () => {
   const NOW_MS = 1_000_000;
@@ -24,12 +19,12 @@ describe("courier-rate.lua", () => {
   /** @returns tokens taken, whole tokens left, milliseconds until the next */
   const take = (asked: number, afterMs = 0, { tokenMs = TOKEN_MS, burst = 5 } = {}) =>
     run<number[]>(
-      redis,
+      store.redis,
       script(rateSource),
       ["bucket"],
       [NOW_MS + afterMs, 1_000 / tokenMs, burst, asked].map(String),
     );
-  const bucket = () => redis.hGetAll("bucket");
+  const bucket = () => store.redis.hGetAll("bucket");
 
   test("lets a burst through at once, and nothing beyond it", async () => {
     expect(await take(3)).toEqual([3, 2, 0]);
@@ -66,7 +61,7 @@ describe("courier-rate.lua", () => {
       { tokenMs: 1_000_000, burst: 10 },
     ]) {
       const lifeMs = limits.tokenMs * limits.burst + 1_000;
-      await expectExpiry(redis, "bucket", lifeMs, () => take(1, 0, limits));
+      await expectExpiry(store.redis, "bucket", lifeMs, () => take(1, 0, limits));
     }
   });
 });
@@ -75,7 +70,7 @@ describe("note-conflicts.lua", () => {
   /** @returns for each 1 = listed now, 0 = listed before */
   const note = (conflicts: ReadonlyArray<readonly [name: string, atMs: number]>, limit = 10) =>
     run<number[]>(
-      redis,
+      store.redis,
       script(noteSource),
       ["list", "by-time"],
       [
@@ -83,7 +78,7 @@ describe("note-conflicts.lua", () => {
         ...conflicts.flatMap(([name, atMs]) => [name, String(atMs), `${name}@${atMs}`]),
       ],
     );
-  const byTime = () => redis.zRangeWithScores("by-time", 0, -1);
+  const byTime = () => store.redis.zRangeWithScores("by-time", 0, -1);
 
   test("lists each conflict once, as first noted", async () => {
     expect(
@@ -94,7 +89,7 @@ describe("note-conflicts.lua", () => {
       ]),
     ).toEqual([1, 1, 0]);
     expect(await note([["b", 40]])).toEqual([0]);
-    expect(await redis.hGetAll("list")).toEqual({ a: "a@20", b: "b@10" });
+    expect(await store.redis.hGetAll("list")).toEqual({ a: "a@20", b: "b@10" });
     expect(await byTime()).toEqual([
       { value: "b", score: 10 },
       { value: "a", score: 20 },
@@ -112,28 +107,28 @@ describe("note-conflicts.lua", () => {
         3,
       ),
     ).toEqual([1, 1, 1]);
-    expect(await redis.zRange("by-time", 0, -1)).toEqual(["a", "b", "c"]);
+    expect(await store.redis.zRange("by-time", 0, -1)).toEqual(["a", "b", "c"]);
     expect(await note([["d", 40]], 3)).toEqual([1]);
-    expect(await redis.zRange("by-time", 0, -1)).toEqual(["b", "c", "d"]);
-    expect(await redis.hGetAll("list")).toEqual({ b: "b@20", c: "c@30", d: "d@40" });
+    expect(await store.redis.zRange("by-time", 0, -1)).toEqual(["b", "c", "d"]);
+    expect(await store.redis.hGetAll("list")).toEqual({ b: "b@20", c: "c@30", d: "d@40" });
     expect(await note([["e", 50]], 1)).toEqual([1]);
-    expect(await redis.hKeys("list")).toEqual(["e"]);
-    expect(await redis.zRange("by-time", 0, -1)).toEqual(["e"]);
+    expect(await store.redis.hKeys("list")).toEqual(["e"]);
+    expect(await store.redis.zRange("by-time", 0, -1)).toEqual(["e"]);
   });
 });
 
 describe("forget-counts.lua", () => {
   const forget = (...hours: ReadonlyArray<readonly [hour: string, sum: number]>) =>
     run<number>(
-      redis,
+      store.redis,
       script(forgetSource),
       ["hours", ...hours.map(([hour]) => `counts:${hour}`)],
       hours.flatMap(([hour, sum]) => [hour, String(sum)]),
     );
 
   async function count(hour: string, counts: Record<string, number>): Promise<void> {
-    await redis.sAdd("hours", hour);
-    await redis.hSet(`counts:${hour}`, counts);
+    await store.redis.sAdd("hours", hour);
+    await store.redis.hSet(`counts:${hour}`, counts);
   }
 
   test("forgets hours that have not changed since they were written, and keeps those that have", async () => {
@@ -141,18 +136,18 @@ describe("forget-counts.lua", () => {
     await count("2", { accepted: 4 });
     await count("3", { accepted: 1, duplicate: 1 });
     expect(await forget(["1", 5], ["2", 3], ["3", 2])).toBe(2);
-    expect(await redis.sMembers("hours")).toEqual(["2"]);
-    expect(await redis.keys("counts:*")).toEqual(["counts:2"]);
-    expect(await redis.hGetAll("counts:2")).toEqual({ accepted: "4" });
+    expect(await store.redis.sMembers("hours")).toEqual(["2"]);
+    expect(await store.redis.keys("counts:*")).toEqual(["counts:2"]);
+    expect(await store.redis.hGetAll("counts:2")).toEqual({ accepted: "4" });
     expect(await forget(["2", 4])).toBe(1);
-    expect(await redis.dbSize()).toBe(0);
+    expect(await store.redis.dbSize()).toBe(0);
   });
 
   test("forgets an hour that is no longer listed, and one without counts", async () => {
-    await redis.hSet("counts:1", { accepted: 3 });
-    await redis.sAdd("hours", ["2", "3"]);
+    await store.redis.hSet("counts:1", { accepted: 3 });
+    await store.redis.sAdd("hours", ["2", "3"]);
     expect(await forget(["1", 3], ["2", 0])).toBe(2);
-    expect(await redis.keys("*")).toEqual(["hours"]);
-    expect(await redis.sMembers("hours")).toEqual(["3"]);
+    expect(await store.redis.keys("*")).toEqual(["hours"]);
+    expect(await store.redis.sMembers("hours")).toEqual(["3"]);
   });
 });

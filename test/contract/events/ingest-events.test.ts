@@ -1,31 +1,24 @@
 /** Document 2: fields of an event and the outcome of each. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { advanceClock } from "#core/configuration/store/live.ts";
 import { checkTime } from "#core/events/rules/check-time.ts";
 import { PARKED_PER_REFERENCE } from "#core/events/store/parked.ts";
 import { bucketKeys, seenBucket, seenLayout } from "#core/events/store/seen.ts";
-import type { Running } from "#core/runtime/runtime.ts";
 import { readLedger } from "#core/webhooks/store/deliveries/ledger.ts";
 import { startIngest } from "#ingest/main.ts";
 import { event, push } from "#test/support/clients/courier.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { addShipment } from "#test/support/data/shipments.ts";
-import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
+import { forAll } from "#test/support/for-all.ts";
+import { openTestRuntime } from "#test/support/product/runtime.ts";
 
-let runtime: TestRuntime;
-let ingest: Running;
 let url: string;
 
+const runtime = forAll(() => openTestRuntime(testSetup(), { LOG_HIGH_WATER: "160000" }));
+const ingest = forAll(() => startIngest(runtime));
 beforeAll(async () => {
-  runtime = await openTestRuntime(testSetup(), { LOG_HIGH_WATER: "160000" });
-  ingest = await startIngest(runtime);
   url = ingest.url ?? "";
   await addShipment(runtime, "TN1");
-});
-
-afterAll(async () => {
-  await ingest.stop();
-  await runtime.end();
 });
 
 async function outcomes(events: readonly unknown[], path = "/v1/events"): Promise<string[]> {

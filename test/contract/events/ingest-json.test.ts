@@ -1,28 +1,21 @@
 /** JSON tricks (document 2, "Endpoints" and "Errors"): what is refused, what makes one event INVALID, what is accepted. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { NESTING_LIMIT } from "#core/platform/http/body/strict-json.ts";
-import type { Running } from "#core/runtime/runtime.ts";
 import { startIngest } from "#ingest/main.ts";
 import { MEMBERS_EXAMINED } from "#ingest/messages/read-event-by-event.ts";
 import { event, pushBytes } from "#test/support/clients/courier.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { addShipment } from "#test/support/data/shipments.ts";
-import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
+import { forAll } from "#test/support/for-all.ts";
+import { openTestRuntime } from "#test/support/product/runtime.ts";
 
-let runtime: TestRuntime;
-let ingest: Running;
 let url: string;
 
+const runtime = forAll(() => openTestRuntime(testSetup()));
+const ingest = forAll(() => startIngest(runtime));
 beforeAll(async () => {
-  runtime = await openTestRuntime(testSetup());
-  ingest = await startIngest(runtime);
   url = ingest.url ?? "";
   await addShipment(runtime, "TN1");
-});
-
-afterAll(async () => {
-  await ingest.stop();
-  await runtime.end();
 });
 
 /** The text of a message; the events and further members are written as given. */

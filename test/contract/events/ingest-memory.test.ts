@@ -1,5 +1,5 @@
 /** What ingest remembers and for how long: eventIds over generations, parked events within bounds (document 2, Limits). */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { advanceClock } from "#core/configuration/store/live.ts";
 import { minimalEvent } from "#core/events/rules/fact.ts";
 import {
@@ -23,31 +23,24 @@ import {
   type Reference,
   trackingReference,
 } from "#core/platform/redis/keys.ts";
-import type { Running } from "#core/runtime/runtime.ts";
 import { startIngest } from "#ingest/main.ts";
 import { event, push } from "#test/support/clients/courier.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { addShipment } from "#test/support/data/shipments.ts";
-import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
+import { forAll } from "#test/support/for-all.ts";
+import { openTestRuntime } from "#test/support/product/runtime.ts";
 import { recordCalls } from "#test/support/scripts/script-calls.ts";
 
 const DAY_SECONDS = 86_400;
 const DAY_MS = DAY_SECONDS * 1000;
 
-let runtime: TestRuntime;
-let ingest: Running;
 let url: string;
 
+const runtime = forAll(() => openTestRuntime(testSetup()));
+const ingest = forAll(() => startIngest(runtime));
 beforeAll(async () => {
-  runtime = await openTestRuntime(testSetup());
-  ingest = await startIngest(runtime);
   url = ingest.url ?? "";
   await addShipment(runtime, "TN1");
-});
-
-afterAll(async () => {
-  await ingest.stop();
-  await runtime.end();
 });
 
 describe("parked events", () => {

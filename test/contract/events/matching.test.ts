@@ -1,5 +1,5 @@
 /** Document 2, "Data rules" and "States and transitions"; design, "Reference matching": which shipments an event reaches. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { type CourierEvent, EVENTS_PER_MESSAGE } from "#core/events/rules/event.ts";
 import { claimEvents, splitEvents } from "#core/events/store/event-log.ts";
 import {
@@ -18,6 +18,7 @@ import { prepare } from "#ingest/messages/prepare.ts";
 import { trackHandler } from "#processors/track/track.ts";
 import { event, push } from "#test/support/clients/courier.ts";
 import { eventually } from "#test/support/eventually.ts";
+import { forAll } from "#test/support/for-all.ts";
 import type { TestRuntime } from "#test/support/product/runtime.ts";
 import { openTracking, type Tracking } from "#test/support/product/tracking.ts";
 import { passTime } from "#test/support/product/webhooks.ts";
@@ -26,17 +27,14 @@ const DAY_MS = 86_400_000;
 const YEAR_SECONDS = (365 * DAY_MS) / 1_000;
 const AT_REST = { received: 0, applied: 0, webhooks: 0 };
 
-let tracking: Tracking;
 let runtime: TestRuntime;
 let url: string;
 let { add, newNumber, send, settled, eventsOf } = {} as Tracking;
 
+const tracking = forAll(openTracking);
 beforeAll(async () => {
-  tracking = await openTracking();
   ({ runtime, url, add, newNumber, send, settled, eventsOf } = tracking);
 });
-
-afterAll(() => tracking.end());
 
 describe("an event with a tracking number", () => {
   test("goes to every shipment that has it, whatever channel or company created it, and is counted as routed", async () => {

@@ -1,12 +1,13 @@
 /** The panel's calls for couriers (setup-file.md, The panel's HTTP API): tokens, signing secrets, activation. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { applySetupFile, type Running } from "#core/runtime/runtime.ts";
+import { beforeAll, describe, expect, test } from "bun:test";
+import { applySetupFile } from "#core/runtime/runtime.ts";
 import { startIngest } from "#ingest/main.ts";
 import { event, type PushOptions, push } from "#test/support/clients/courier.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { addShipment } from "#test/support/data/shipments.ts";
-import { openTestPanel, type TestPanel } from "#test/support/product/panel.ts";
-import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
+import { forAll } from "#test/support/for-all.ts";
+import { openTestPanel } from "#test/support/product/panel.ts";
+import { openTestRuntime } from "#test/support/product/runtime.ts";
 
 const courierOf = (code: string, members: object = {}) => ({
   code,
@@ -16,21 +17,11 @@ const courierOf = (code: string, members: object = {}) => ({
   ...members,
 });
 
-let runtime: TestRuntime;
-let ingest: Running;
-let panel: TestPanel;
-
+const runtime = forAll(() => openTestRuntime(testSetup()));
+const ingest = forAll(() => startIngest(runtime));
+const panel = forAll(() => openTestPanel(runtime));
 beforeAll(async () => {
-  runtime = await openTestRuntime(testSetup());
-  ingest = await startIngest(runtime);
-  panel = await openTestPanel(runtime);
   await addShipment(runtime, "TN1");
-});
-
-afterAll(async () => {
-  await panel.end();
-  await ingest.stop();
-  await runtime.end();
 });
 
 const apply = (...couriers: ReturnType<typeof courierOf>[]) =>

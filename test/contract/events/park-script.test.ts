@@ -1,10 +1,11 @@
 /** What one call of park.lua leaves and answers (document 2, "Unknown-tracking set-aside"). */
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { beforeEach, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import parkSource from "#core/events/store/park.lua" with { type: "text" };
 import parkedReferences from "#core/events/store/parts/parked-references.lua" with { type: "text" };
-import { type Redis, run } from "#core/platform/redis/client.ts";
+import { run } from "#core/platform/redis/client.ts";
 import { scriptOfParts } from "#core/platform/redis/script-parts.ts";
+import { forAll } from "#test/support/for-all.ts";
 import { openTestRedis } from "#test/support/servers/servers.ts";
 
 const parkScript = scriptOfParts(parkSource, { "parked-references": parkedReferences });
@@ -17,14 +18,8 @@ const NOW_MS = TODAY * DAY_MS;
 
 const [PARKED, CHANGED, FULL, DISPLACED, NOT_LOOKED_AT] = [1, 0, 2, 3, 4];
 
-let redis: Redis;
-let stop: () => Promise<void>;
-
-beforeAll(async () => {
-  ({ redis, stop } = await openTestRedis());
-});
-beforeEach(() => redis.flushAll());
-afterAll(() => stop());
+const store = forAll(openTestRedis);
+beforeEach(() => store.redis.flushAll());
 
 interface Sent {
   /** Reference and fact key, "a:1". */
@@ -47,15 +42,15 @@ function park(
     keys.push(`reference:${reference}`, `parked:${reference}`);
     args.push(factKey, String(index), text, judged);
   }
-  return run<number[]>(redis, parkScript, keys, args);
+  return run<number[]>(store.redis, parkScript, keys, args);
 }
 
-const parked = (reference: string) => redis.hGetAll(`parked:${reference}`);
+const parked = (reference: string) => store.redis.hGetAll(`parked:${reference}`);
 const keysOf = async (reference: string) => Object.keys(await parked(reference)).toSorted();
 
 /** Days on which events were sent last, counted from today. */
 async function countsByDay(): Promise<Record<string, number>> {
-  const counts = Object.entries(await redis.hGetAll("counts"));
+  const counts = Object.entries(await store.redis.hGetAll("counts"));
   const days = counts.map(([day, count]) => [Number(day) - TODAY, Number(count)] as const);
   return Object.fromEntries(days.filter(([, count]) => count !== 0));
 }
@@ -69,14 +64,14 @@ test("events are kept by reference, counted on their day, and due when the first
   expect(await parked("b")).toEqual({ 3: `[${NOW_MS},0,{}]` });
   expect(await countsByDay()).toEqual({ 0: 3 });
   const due = ["parked:a", "parked:b"].map((value) => ({ value, score: NOW_MS + LIFE_MS }));
-  expect(await redis.zRangeWithScores("due", 0, -1)).toEqual(due);
+  expect(await store.redis.zRangeWithScores("due", 0, -1)).toEqual(due);
   expect(await park(["a:4"], { nowMs: NOW_MS + DAY_MS })).toEqual([PARKED]);
   expect(await countsByDay()).toEqual({ 0: 3, 1: 1 });
-  expect(await redis.zRangeWithScores("due", 0, -1)).toEqual(due);
+  expect(await store.redis.zRangeWithScores("due", 0, -1)).toEqual(due);
 });
 
 test("an event is not parked whose reference has changed since it was judged", async () => {
-  await redis.set("reference:a", "shipment 1");
+  await store.redis.set("reference:a", "shipment 1");
   const judged = digest("shipment 1");
   expect(
     await park([
@@ -86,10 +81,10 @@ test("an event is not parked whose reference has changed since it was judged", a
   ).toEqual([CHANGED, CHANGED, CHANGED, PARKED]);
   expect([await keysOf("a"), await keysOf("b")]).toEqual([["4"], []]);
   expect(await countsByDay()).toEqual({ 0: 1 });
-  expect(await redis.zRange("due", 0, -1)).toEqual(["parked:a"]);
-  await redis.del(["parked:a", "due", "counts"]);
+  expect(await store.redis.zRange("due", 0, -1)).toEqual(["parked:a"]);
+  await store.redis.del(["parked:a", "due", "counts"]);
   expect(await park(["a:1"])).toEqual([CHANGED]);
-  expect(await redis.keys("*")).toEqual(["reference:a"]);
+  expect(await store.redis.keys("*")).toEqual(["reference:a"]);
 });
 
 test("an event that is sent again is replaced, keeps its place, and counts on its last day alone", async () => {
@@ -104,7 +99,7 @@ test("an event that is sent again is replaced, keeps its place, and counts on it
     });
     expect(await countsByDay()).toEqual({ 0: 2, [days]: 1 });
   }
-  expect(await redis.zScore("due", "parked:a")).toBe(NOW_MS + LIFE_MS);
+  expect(await store.redis.zScore("due", "parked:a")).toBe(NOW_MS + LIFE_MS);
 });
 
 test("an event twice in a call takes the room of one", async () => {
@@ -119,10 +114,10 @@ test("an event twice in a call takes the room of one", async () => {
 
 test("counts of days that are over are deleted, and take no room", async () => {
   const days = { [TODAY - 8]: "5", [TODAY - 9]: "1", [TODAY - 7]: "3", [TODAY - 1]: "2" };
-  await redis.hSet("counts", days);
+  await store.redis.hSet("counts", days);
   expect(await park(["a:1", "a:2"], { perPartition: 6 })).toEqual([PARKED, FULL]);
   expect(await countsByDay()).toEqual({ [-7]: 3, [-1]: 2, 0: 1 });
-  expect(await redis.hLen("counts")).toBe(3);
+  expect(await store.redis.hLen("counts")).toBe(3);
 });
 
 test("a reference holds 3 events, and a fourth displaces the one sent the longest ago", async () => {
@@ -153,8 +148,8 @@ test("a partition holds 3 events, and takes no fourth unless it replaces one", a
   const replies = await park(["a:1", "b:2", "c:3", "d:4"], limits);
   expect(replies).toEqual([PARKED, PARKED, PARKED, FULL]);
   expect(await park(["d:4"], limits)).toEqual([FULL]);
-  expect(await redis.exists("parked:d")).toBe(0);
-  expect(await redis.zRange("due", 0, -1)).toEqual(["parked:a", "parked:b", "parked:c"]);
+  expect(await store.redis.exists("parked:d")).toBe(0);
+  expect(await store.redis.zRange("due", 0, -1)).toEqual(["parked:a", "parked:b", "parked:c"]);
   expect(await park(["a:1", "b:5", "d:4"], limits)).toEqual([PARKED, DISPLACED, FULL]);
   expect(await keysOf("b")).toEqual(["5"]);
   expect(await countsByDay()).toEqual({ 0: 3 });
@@ -206,11 +201,11 @@ test("a call reads as many whole references as it may, and leaves others to the 
 
 test("what is kept expires a life after it was written, and the counts two days later", async () => {
   const isAbout = async (key: string, ms: number) =>
-    expect(await redis.pTTL(key)).toBeWithin(ms - DAY_MS / 2, ms + 1);
+    expect(await store.redis.pTTL(key)).toBeWithin(ms - DAY_MS / 2, ms + 1);
   for (let times = 0; times < 2; times += 1) {
     await park(["a:1"]);
     await isAbout("parked:a", LIFE_MS);
     await isAbout("counts", LIFE_MS + 2 * DAY_MS);
-    for (const key of ["parked:a", "counts"]) await redis.pExpire(key, DAY_MS);
+    for (const key of ["parked:a", "counts"]) await store.redis.pExpire(key, DAY_MS);
   }
 });

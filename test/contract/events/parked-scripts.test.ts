@@ -1,10 +1,11 @@
 /** The scripts that delete parked events, called one at a time: those that were applied, and those that have expired. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import expireSource from "#core/events/store/expire-parked.lua" with { type: "text" };
 import parkedCounts from "#core/events/store/parts/parked-counts.lua" with { type: "text" };
 import unparkSource from "#core/events/store/unpark.lua" with { type: "text" };
-import { type Redis, run } from "#core/platform/redis/client.ts";
+import { run } from "#core/platform/redis/client.ts";
 import { scriptOfParts } from "#core/platform/redis/script-parts.ts";
+import { forAll } from "#test/support/for-all.ts";
 import { openTestRedis } from "#test/support/servers/servers.ts";
 
 const PARTS = { "parked-counts": parkedCounts };
@@ -16,14 +17,8 @@ const TODAY = 20_000;
 /** The first moment of a day. */
 const NOW_MS = TODAY * DAY_MS;
 
-let redis: Redis;
-let stop: () => Promise<void>;
-
-beforeAll(async () => {
-  ({ redis, stop } = await openTestRedis());
-});
-beforeEach(() => redis.flushAll());
-afterAll(() => stop());
+const store = forAll(openTestRedis);
+beforeEach(() => store.redis.flushAll());
 
 /** An event under a reference, as park.lua keeps it. */
 interface Parked {
@@ -38,16 +33,17 @@ async function put(...events: readonly Parked[]): Promise<void> {
   for (const { of, receivedMs = NOW_MS, sentMs } of events) {
     const [reference, factKey = ""] = of.split(":");
     const end = sentMs === undefined ? "" : `,${sentMs}`;
-    await redis.hSet(`parked:${reference}`, factKey, `[${receivedMs},3,{"n":[1,2]}${end}]`);
-    await redis.hIncrBy("counts", String(Math.floor((sentMs ?? receivedMs) / DAY_MS)), 1);
+    await store.redis.hSet(`parked:${reference}`, factKey, `[${receivedMs},3,{"n":[1,2]}${end}]`);
+    await store.redis.hIncrBy("counts", String(Math.floor((sentMs ?? receivedMs) / DAY_MS)), 1);
   }
 }
 
-const keysOf = async (reference: string) => (await redis.hKeys(`parked:${reference}`)).toSorted();
+const keysOf = async (reference: string) =>
+  (await store.redis.hKeys(`parked:${reference}`)).toSorted();
 
 /** Days on which events were sent last, counted from today. */
 async function countsByDay(): Promise<Record<string, number>> {
-  const counts = Object.entries(await redis.hGetAll("counts"));
+  const counts = Object.entries(await store.redis.hGetAll("counts"));
   return Object.fromEntries(counts.map(([day, count]) => [Number(day) - TODAY, Number(count)]));
 }
 
@@ -57,7 +53,7 @@ describe("unpark.lua", () => {
     const parts = events.map((of) => of.split(":"));
     const keys = ["counts", ...parts.map(([reference]) => `parked:${reference}`)];
     return run<number>(
-      redis,
+      store.redis,
       unparkScript,
       keys,
       parts.map(([, factKey = ""]) => factKey),
@@ -78,7 +74,7 @@ describe("unpark.lua", () => {
     expect(await unpark("a:1", "b:2", "a:3")).toBe(0);
     expect(await countsByDay()).toEqual({ 0: 2, [-1]: 1 });
     expect(await unpark("a:2", "b:1", "c:1")).toBe(3);
-    expect(await redis.dbSize()).toBe(0);
+    expect(await store.redis.dbSize()).toBe(0);
   });
 
   test("counts an event that is named twice once", async () => {
@@ -95,9 +91,9 @@ describe("unpark.lua", () => {
 
   test("does not recreate missing counts", async () => {
     await put({ of: "a:1" });
-    await redis.del("counts");
+    await store.redis.del("counts");
     expect(await unpark("a:1")).toBe(1);
-    expect(await redis.dbSize()).toBe(0);
+    expect(await store.redis.dbSize()).toBe(0);
   });
 });
 
@@ -108,16 +104,17 @@ describe("expire-parked.lua", () => {
   /** @returns how many were deleted */
   const expire = (nowMs: number, ...references: readonly string[]) =>
     run<number>(
-      redis,
+      store.redis,
       expireScript,
       ["counts", "due", ...references.map((reference) => `parked:${reference}`)],
       [nowMs, LIFE_MS, KEPT_MS].map(String),
     );
 
   async function makeDue(...references: readonly string[]): Promise<void> {
-    for (const one of references) await redis.zAdd("due", { value: `parked:${one}`, score: 1 });
+    for (const one of references)
+      await store.redis.zAdd("due", { value: `parked:${one}`, score: 1 });
   }
-  const due = () => redis.zRangeWithScores("due", 0, -1);
+  const due = () => store.redis.zRangeWithScores("due", 0, -1);
 
   test("deletes expired events, to the millisecond, and is due again when the next one expires", async () => {
     await put({ of: "a:1" }, { of: "a:2", receivedMs: NOW_MS + 5 });
@@ -140,12 +137,12 @@ describe("expire-parked.lua", () => {
     await put({ of: "a:1" }, { of: "a:2" }, { of: "b:1" }, { of: "c:1" });
     await makeDue("a", "b", "c", "d");
     expect(await expire(NOW_MS + LIFE_MS, "a", "b", "d")).toBe(3);
-    expect((await redis.keys("*")).toSorted()).toEqual(["counts", "due", "parked:c"]);
+    expect((await store.redis.keys("*")).toSorted()).toEqual(["counts", "due", "parked:c"]);
     expect(await due()).toEqual([{ value: "parked:c", score: 1 }]);
     expect(await countsByDay()).toEqual({ 0: 1 });
     expect(await expire(NOW_MS + LIFE_MS, "a", "b", "d")).toBe(0);
     expect(await expire(NOW_MS + LIFE_MS, "c")).toBe(1);
-    expect(await redis.dbSize()).toBe(0);
+    expect(await store.redis.dbSize()).toBe(0);
   });
 
   test("an event that was sent again expires that much later", async () => {
@@ -156,6 +153,6 @@ describe("expire-parked.lua", () => {
     expect(await due()).toEqual([{ value: "parked:a", score: sentMs + KEPT_MS }]);
     expect(await countsByDay()).toEqual({ 1: 1 });
     expect(await expire(sentMs + LIFE_MS, "a")).toBe(1);
-    expect(await redis.dbSize()).toBe(0);
+    expect(await store.redis.dbSize()).toBe(0);
   });
 });

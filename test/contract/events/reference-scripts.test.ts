@@ -1,20 +1,15 @@
 /** The reference scripts, called one at a time: which live or archived shipments a courier's number finds. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import compactSource from "#core/events/store/compact.lua" with { type: "text" };
 import forgetSource from "#core/events/store/forget.lua" with { type: "text" };
 import registerSource from "#core/events/store/register.lua" with { type: "text" };
-import { binary, type Redis, run, script } from "#core/platform/redis/client.ts";
+import { binary, run, script } from "#core/platform/redis/client.ts";
 import { packList } from "#core/platform/redis/packed-list.ts";
+import { forAll } from "#test/support/for-all.ts";
 import { openTestRedis } from "#test/support/servers/servers.ts";
 
-let redis: Redis;
-let stop: () => Promise<void>;
-
-beforeAll(async () => {
-  ({ redis, stop } = await openTestRedis());
-});
-beforeEach(() => redis.flushAll());
-afterAll(() => stop());
+const store = forAll(openTestRedis);
+beforeEach(() => store.redis.flushAll());
 
 const GENERATIONS = 2;
 const SHIP_DAY = 20_000;
@@ -56,16 +51,16 @@ const archivedLineOf = (item: Item) =>
 
 /** @returns the shipments that a reference finds in its own key, in their order */
 async function found(reference: string): Promise<number[]> {
-  const lines = (await redis.get(reference))?.split("\n") ?? [];
+  const lines = (await store.redis.get(reference))?.split("\n") ?? [];
   return lines.map((line) => JSON.parse(line)[0]);
 }
 
 const putInto = (generation: number, item: Item) =>
-  redis.hSet(bucketOf(item.of, generation), nameOf(item.of), compactOf(item));
+  store.redis.hSet(bucketOf(item.of, generation), nameOf(item.of), compactOf(item));
 
 /** @returns what a bucket holds of the reference */
 async function inBucket(reference: string, generation: number): Promise<Buffer | null> {
-  const value = await binary(redis).hGet(bucketOf(reference, generation), nameOf(reference));
+  const value = await binary(store.redis).hGet(bucketOf(reference, generation), nameOf(reference));
   return value as unknown as Buffer | null;
 }
 
@@ -76,7 +71,7 @@ describe("register.lua", () => {
     { perCompany = 10, inAll = 100, generations = GENERATIONS } = {},
   ) =>
     run<number>(
-      redis,
+      store.redis,
       script(registerSource),
       items.flatMap(({ of }) => keysOf(of, generations)),
       [
@@ -99,8 +94,8 @@ describe("register.lua", () => {
         expect(await register(items, { generations })).toBe(0);
         expect([await found("a"), await found("b"), await found("c")]).toEqual([[12, 1], [1], [3]]);
       }
-      expect(await redis.get("b")).toBe(lineOf({ of: "b", id: 1 }));
-      expect(await redis.dbSize()).toBe(3);
+      expect(await store.redis.get("b")).toBe(lineOf({ of: "b", id: 1 }));
+      expect(await store.redis.dbSize()).toBe(3);
     },
   );
 
@@ -150,7 +145,7 @@ describe("register.lua", () => {
     expect(await register(items)).toBe(0);
     const hex = compactOf(archived).toString("hex");
     const [, live] = items.map(lineOf);
-    expect(await redis.get("b")).toBe(`[${LATE},0,0,null,"${hex}",${LATE},0]\n${live}`);
+    expect(await store.redis.get("b")).toBe(`[${LATE},0,0,null,"${hex}",${LATE},0]\n${live}`);
     expect(await inBucket("b", generation)).toBeNull();
     expect(await found("a")).toEqual([9]);
     expect(await inBucket("c", generation)).not.toBeNull();
@@ -160,7 +155,7 @@ describe("register.lua", () => {
     const archived = { of: "a", id: LATE };
     await putInto(OLD, archived);
     expect(await register([archived])).toBe(0);
-    expect(await redis.exists("a")).toBe(0);
+    expect(await store.redis.exists("a")).toBe(0);
     expect(await inBucket("a", OLD)).toEqual(compactOf(archived));
   });
 });
@@ -169,7 +164,7 @@ describe("compact.lua", () => {
   /** @returns how many stand in buckets */
   const compact = (...items: readonly Item[]) =>
     run<number>(
-      redis,
+      store.redis,
       script(compactSource),
       items.flatMap(({ of }) => keysOf(of)),
       [
@@ -183,7 +178,7 @@ describe("compact.lua", () => {
       ],
     );
   const putLines = (reference: string, ...items: readonly Item[]) =>
-    redis.set(reference, items.map(lineOf).join("\n"));
+    store.redis.set(reference, items.map(lineOf).join("\n"));
 
   test("moves the only shipment of a reference to the newest bucket", async () => {
     const items = ["a", "b", "c"].map((of, at) => ({ of, id: LATE + at }));
@@ -191,7 +186,7 @@ describe("compact.lua", () => {
     for (let times = 0; times < 2; times += 1) {
       expect(await compact(...items)).toBe(3);
       for (const item of items) {
-        expect(await redis.exists(item.of)).toBe(0);
+        expect(await store.redis.exists(item.of)).toBe(0);
         expect(await inBucket(item.of, NEW)).toEqual(compactOf(item));
         expect(await inBucket(item.of, OLD)).toBeNull();
       }
@@ -207,10 +202,10 @@ describe("compact.lua", () => {
     for (let times = 0; times < 2; times += 1) {
       expect(await compact(one, three, placeholder)).toBe(0);
       const lines = [archivedLineOf(one), lineOf(two), archivedLineOf(three)];
-      expect(await redis.get("a")).toBe(lines.join("\n"));
-      expect(await redis.get("b")).toBe(archivedLineOf(placeholder));
+      expect(await store.redis.get("a")).toBe(lines.join("\n"));
+      expect(await store.redis.get("b")).toBe(archivedLineOf(placeholder));
     }
-    expect(await redis.keys("*:*")).toEqual([]);
+    expect(await store.redis.keys("*:*")).toEqual([]);
   });
 
   test("leaves a reference to another shipment, or to none, as it is", async () => {
@@ -219,12 +214,12 @@ describe("compact.lua", () => {
     await putInto(NEW, { of: "b", id: 12 });
     await putInto(OLD, { of: "b", id: 1 });
     const placeholder = { of: "d", id: 1, isPlaceholder: true };
-    await redis.hSet(bucketOf("d", NEW), "", compactOf(placeholder));
-    const before = await redis.dbSize();
+    await store.redis.hSet(bucketOf("d", NEW), "", compactOf(placeholder));
+    const before = await store.redis.dbSize();
     expect(await compact(placeholder, ...["a", "b", "c"].map((of) => ({ of, id: 1 })))).toBe(0);
-    expect(await redis.get("a")).toBe(lineOf(other));
+    expect(await store.redis.get("a")).toBe(lineOf(other));
     expect(await inBucket("b", NEW)).toEqual(compactOf({ of: "b", id: 12 }));
-    expect(await redis.dbSize()).toBe(before);
+    expect(await store.redis.dbSize()).toBe(before);
   });
 
   test("writes new data of an archived shipment to the newest bucket", async () => {
@@ -232,7 +227,7 @@ describe("compact.lua", () => {
     const again = { of: "a", id: LATE, rest: "ended" };
     expect(await compact(again)).toBe(1);
     expect(await inBucket("a", NEW)).toEqual(compactOf(again));
-    expect(await redis.exists("a")).toBe(0);
+    expect(await store.redis.exists("a")).toBe(0);
   });
 });
 
@@ -240,7 +235,7 @@ describe("forget.lua", () => {
   /** @returns how many references found their shipment */
   const forget = (items: readonly Item[], generations = GENERATIONS) =>
     run<number>(
-      redis,
+      store.redis,
       script(forgetSource),
       items.flatMap(({ of }) => keysOf(of, generations)),
       [
@@ -249,7 +244,7 @@ describe("forget.lua", () => {
       ],
     );
   const put = (reference: string, ...ids: readonly number[]) =>
-    redis.set(reference, ids.map((id) => lineOf({ of: reference, id })).join("\n"));
+    store.redis.set(reference, ids.map((id) => lineOf({ of: reference, id })).join("\n"));
 
   test.each([0, 2])(
     "removes a shipment and keeps the others of its reference, with %d generations",
@@ -260,7 +255,7 @@ describe("forget.lua", () => {
       const items = ["a", "b", "c", "d"].map((of) => ({ of, id: 1 }));
       expect(await forget(items, generations)).toBe(2);
       expect([await found("a"), await found("c")]).toEqual([[12, 3], [12]]);
-      expect((await redis.keys("*")).toSorted()).toEqual(["a", "c"]);
+      expect((await store.redis.keys("*")).toSorted()).toEqual(["a", "c"]);
       expect(await forget(items, generations)).toBe(0);
       expect(await forget([{ of: "a", id: 3 }], generations)).toBe(1);
       expect(await found("a")).toEqual([12]);
@@ -270,14 +265,18 @@ describe("forget.lua", () => {
   test("removes a shipment from the buckets of every generation, and no other shipment", async () => {
     for (const generation of [NEW, OLD]) {
       await putInto(generation, { of: "a", id: LATE });
-      await redis.hSet(bucketOf("a", generation), "another name", compactOf({ of: "a", id: LATE }));
+      await store.redis.hSet(
+        bucketOf("a", generation),
+        "another name",
+        compactOf({ of: "a", id: LATE }),
+      );
     }
     await putInto(OLD, { of: "b", id: LATE, rest: "" });
     await putInto(NEW, { of: "c", id: 7 });
     const items = ["a", "b", "c"].map((of) => ({ of, id: LATE }));
     expect(await forget(items)).toBe(2);
     for (const generation of [NEW, OLD]) {
-      expect(await redis.hKeys(bucketOf("a", generation))).toEqual(["another name"]);
+      expect(await store.redis.hKeys(bucketOf("a", generation))).toEqual(["another name"]);
     }
     expect(await inBucket("b", OLD)).toBeNull();
     expect(await inBucket("c", NEW)).toEqual(compactOf({ of: "c", id: 7 }));

@@ -1,5 +1,5 @@
 /** Design, "A new shipment": registration is repeated from the change log, so a crash cannot leave one unfound. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import {
   REGISTRATIONS_PER_CALL,
   registerReferences,
@@ -20,15 +20,11 @@ import { referencesHandler } from "#processors/track/references.ts";
 import { applyEvents } from "#test/support/data/facts.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
-import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
+import { forAll } from "#test/support/for-all.ts";
+import { openTestRuntime } from "#test/support/product/runtime.ts";
 import { recordCalls } from "#test/support/scripts/script-calls.ts";
 
-let runtime: TestRuntime;
-
-beforeAll(async () => {
-  runtime = await openTestRuntime(testSetup());
-});
-afterAll(() => runtime.end());
+const runtime = forAll(() => openTestRuntime(testSetup()));
 
 /** A shipment as a crash between creation and registration leaves it. */
 async function createOnly(trackingNumber: string): Promise<number> {

@@ -23,7 +23,7 @@ import { SetupFile } from "#core/setup/rules/setup.ts";
 import { openRawConnection, rawRequest } from "#test/support/clients/raw-http.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { item } from "#test/support/product/api.ts";
-import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
+import { NO_CLICKHOUSE, openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
 
 let runtime: TestRuntime;
 let api: Running;
@@ -34,7 +34,7 @@ beforeAll(async () => {
   const channel = setup.companies?.[0]?.channels?.[0];
   if (channel) channel.sandbox = [{ id: 1, stringValue: "a" }];
   runtime = await openTestRuntime(setup, {
-    CLICKHOUSE_URL: "http://nobody:nothing@127.0.0.1:1/none",
+    CLICKHOUSE_URL: NO_CLICKHOUSE,
   });
   api = await startApi(runtime);
   const { body } = await send("POST", "/v2/auth/token", { apiKey: "key_acme_main" });

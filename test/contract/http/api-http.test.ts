@@ -1,29 +1,25 @@
 /** Document 1, "Errors", and the life of the api role: over a real socket. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
 import { BenchmarksUnavailable } from "#api/couriers/lane-request.ts";
 import { CREATE_BODY_BYTES } from "#api/http/body-limits.ts";
 import { startApi } from "#api/main.ts";
-import type { Running } from "#core/runtime/runtime.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
-import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
+import { forAll } from "#test/support/for-all.ts";
+import { NO_CLICKHOUSE, openTestRuntime } from "#test/support/product/runtime.ts";
 
-let runtime: TestRuntime;
-let api: Running;
 let token: string;
 
+const runtime = forAll(() =>
+  openTestRuntime(testSetup(), {
+    CLICKHOUSE_URL: NO_CLICKHOUSE,
+  }),
+);
+const api = forAll(() => startApi(runtime));
 beforeAll(async () => {
-  runtime = await openTestRuntime(testSetup(), {
-    CLICKHOUSE_URL: "http://nobody:nothing@127.0.0.1:1/none",
-  });
-  api = await startApi(runtime);
   const answer = await send("POST", "/v2/auth/token", JSON.stringify({ apiKey: "key_acme_main" }));
   ({ token } = (await answer.json()) as { token: string });
-});
-afterAll(async () => {
-  await api.stop();
-  await runtime.end();
 });
 
 function send(

@@ -3,27 +3,21 @@
  * `docs/merchants.md` ("When something is refused") and the limits of `/v1/docs` say so. If a test fails with a new Bun, it takes
  * more: change these pages.
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { connect } from "node:net";
-import type { Running } from "#core/runtime/runtime.ts";
 import { startIngest } from "#ingest/main.ts";
 import { event, push } from "#test/support/clients/courier.ts";
 import { rawRequest } from "#test/support/clients/raw-http.ts";
 import { testSetup } from "#test/support/data/setup.ts";
-import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
+import { forAll } from "#test/support/for-all.ts";
+import { openTestRuntime } from "#test/support/product/runtime.ts";
 
-let runtime: TestRuntime;
-let ingest: Running;
 let url: string;
 
+const runtime = forAll(() => openTestRuntime(testSetup()));
+const ingest = forAll(() => startIngest(runtime));
 beforeAll(async () => {
-  runtime = await openTestRuntime(testSetup());
-  ingest = await startIngest(runtime);
   url = ingest.url ?? "";
-});
-afterAll(async () => {
-  await ingest.stop();
-  await runtime.end();
 });
 
 const HEAD = [

@@ -13,7 +13,7 @@ import { ORDERS_BODY_BYTES, PANEL_BODY_BYTES } from "#panel/server/http/read-jso
 import { PANEL_API } from "#panel/server/openapi.ts";
 import { typesOf, UNKNOWN_TYPE } from "#test/client-types/generate.ts";
 import { testSetup } from "#test/support/data/setup.ts";
-import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
+import { NO_CLICKHOUSE, openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
 
 interface WithBody {
   readonly requestBody: { readonly description: string };
@@ -26,7 +26,7 @@ let app: ReturnType<typeof createPanelApp>;
 
 beforeAll(async () => {
   runtime = await openTestRuntime(testSetup(), {
-    CLICKHOUSE_URL: "http://nobody:nothing@127.0.0.1:1/none",
+    CLICKHOUSE_URL: NO_CLICKHOUSE,
   });
   benchmarks = await openBenchmarks(runtime.config);
   insights = openInsights(runtime.config);

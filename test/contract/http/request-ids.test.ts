@@ -16,7 +16,7 @@ import { NO_ARCHIVE } from "#core/search/store/archive-search.ts";
 import { createIngestApp } from "#ingest/app.ts";
 import { createPanelApp } from "#panel/server/app.ts";
 import { testSetup } from "#test/support/data/setup.ts";
-import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
+import { NO_CLICKHOUSE, openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
 
 const PORTS = ["api", "ingest", "panel"] as const;
 type Port = (typeof PORTS)[number];
@@ -33,7 +33,7 @@ const lines: Array<{ readonly requestId?: string; readonly msg: string }> = [];
 
 beforeAll(async () => {
   runtime = await openTestRuntime(testSetup(), {
-    CLICKHOUSE_URL: "http://nobody:nothing@127.0.0.1:1/none",
+    CLICKHOUSE_URL: NO_CLICKHOUSE,
   });
   benchmarks = await openBenchmarks(runtime.config);
   const log = createLog("info", { write: (line) => void lines.push(JSON.parse(line)) });

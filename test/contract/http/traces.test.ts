@@ -1,6 +1,6 @@
 /** Traces over OTLP: from the courier's request through the logs to the merchant's answer, and nothing where they are off. */
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, test } from "bun:test";
 import { openBenchmarks } from "#analytics/benchmarks.ts";
 import { createApiApp } from "#api/app.ts";
 import type { CourierEvent } from "#core/events/rules/event.ts";
@@ -16,8 +16,10 @@ import { trackHandler } from "#processors/track/track.ts";
 import { event, push } from "#test/support/clients/courier.ts";
 import { addShipment } from "#test/support/data/shipments.ts";
 import { eventually } from "#test/support/eventually.ts";
+import { forAll } from "#test/support/for-all.ts";
 import { BARE, newProduct, READY_LIMIT_MS } from "#test/support/product/product.ts";
 import type { TestRuntime } from "#test/support/product/runtime.ts";
+import { NO_CLICKHOUSE } from "#test/support/product/runtime.ts";
 import {
   openWebhookRuntime,
   type Pipeline,
@@ -25,12 +27,8 @@ import {
   sendDeps,
   startPipeline,
 } from "#test/support/product/webhooks.ts";
-import {
-  type CollectedSpan,
-  type Collector,
-  startCollector,
-} from "#test/support/servers/collector.ts";
-import { type Receiver, startReceiver } from "#test/support/servers/receiver.ts";
+import { type CollectedSpan, startCollector } from "#test/support/servers/collector.ts";
+import { startReceiver } from "#test/support/servers/receiver.ts";
 
 const TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736";
 const PARENT_ID = "00f067aa0ba902b7";
@@ -47,25 +45,16 @@ interface Started {
   readonly end: () => Promise<void>;
 }
 
-let receiver: Receiver;
-let collector: Collector;
 let started: Started | null = null;
 
-beforeAll(async () => {
-  receiver = await startReceiver();
-  collector = startCollector();
-});
+const receiver = forAll(startReceiver);
+const collector = forAll(async () => startCollector());
 
 afterEach(async () => {
   await started?.end();
   started = null;
   receiver.requests.length = 0;
   collector.spans.length = 0;
-});
-
-afterAll(async () => {
-  await receiver.stop();
-  await collector.stop();
 });
 
 async function start(env: Readonly<Record<string, string>> = {}): Promise<Started> {
@@ -201,7 +190,7 @@ describe("with a collector", () => {
   });
 
   test("a request of the API has a span in its caller's trace, named by its route and not by its path", async () => {
-    const clickhouse = { CLICKHOUSE_URL: "http://nobody:nothing@127.0.0.1:1/none" };
+    const clickhouse = { CLICKHOUSE_URL: NO_CLICKHOUSE };
     const { runtime } = await start({ ...traced(), ...clickhouse });
     const benchmarks = await openBenchmarks(runtime.config);
     const answer = await createApiApp({ ...runtime, benchmarks, archive: NO_ARCHIVE }).handle(

@@ -1,39 +1,34 @@
 /** The scripts of consumer groups, called one at a time: lag, trimming, idle consumers and due retries. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import dropSource from "#core/platform/log/drop-consumer.lua" with { type: "text" };
 import dueSource from "#core/platform/log/due-retries.lua" with { type: "text" };
 import readLagSource from "#core/platform/log/read-lag.lua" with { type: "text" };
 import trimSource from "#core/platform/log/trim-log.lua" with { type: "text" };
-import { type Redis, run, script } from "#core/platform/redis/client.ts";
+import { run, script } from "#core/platform/redis/client.ts";
+import { forAll } from "#test/support/for-all.ts";
 import { openTestRedis } from "#test/support/servers/servers.ts";
 
-let redis: Redis;
-let stop: () => Promise<void>;
-
-beforeAll(async () => {
-  ({ redis, stop } = await openTestRedis());
-});
-beforeEach(() => redis.flushAll());
-afterAll(() => stop());
+const store = forAll(openTestRedis);
+beforeEach(() => store.redis.flushAll());
 
 async function fill(...ids: readonly string[]): Promise<void> {
-  for (const id of ids) await redis.xAdd("log", id, { e: id });
+  for (const id of ids) await store.redis.xAdd("log", id, { e: id });
 }
 
 async function open(...groups: readonly string[]): Promise<void> {
-  for (const group of groups) await redis.xGroupCreate("log", group, "0", { MKSTREAM: true });
+  for (const group of groups) await store.redis.xGroupCreate("log", group, "0", { MKSTREAM: true });
 }
 
 /** Entries that a consumer of the group takes. */
 async function read(group: string, count: number, consumer = "me"): Promise<void> {
-  await redis.xReadGroup(group, consumer, { key: "log", id: ">" }, { COUNT: count });
+  await store.redis.xReadGroup(group, consumer, { key: "log", id: ">" }, { COUNT: count });
 }
 
 /** Entries that the group takes and acknowledges. */
 async function finish(group: string, count: number): Promise<void> {
   if (count > 0) await read(group, count);
-  for (const { id } of await redis.xPendingRange("log", group, "-", "+", 100)) {
-    await redis.xAck("log", group, String(id));
+  for (const { id } of await store.redis.xPendingRange("log", group, "-", "+", 100)) {
+    await store.redis.xAck("log", group, String(id));
   }
 }
 
@@ -41,7 +36,7 @@ describe("read-lag.lua", () => {
   /** @returns for each group its lag, and when the oldest item in it came; null = there is none */
   async function lags(...groups: readonly string[]) {
     const keys = ["log", "counts", ...groups.map((group) => `retries:${group}`)];
-    const reply = await run<Array<number | string>>(redis, script(readLagSource), keys, [
+    const reply = await run<Array<number | string>>(store.redis, script(readLagSource), keys, [
       ...groups,
     ]);
     return groups.map((_, at) => [reply[2 * at], reply[2 * at + 1] || null]);
@@ -63,7 +58,7 @@ describe("read-lag.lua", () => {
   test("a group's lag is what was logged minus what it has done, from its oldest entry on", async () => {
     await fill("5-0", "6-0", "7-0");
     await open("a", "b", "c");
-    await redis.hSet("counts", { logged: "10", a: "4", c: "10" });
+    await store.redis.hSet("counts", { logged: "10", a: "4", c: "10" });
     await read("a", 2);
     await finish("b", 2);
     await finish("c", 3);
@@ -78,14 +73,14 @@ describe("read-lag.lua", () => {
     await fill("5-0");
     await open("a");
     await finish("a", 1);
-    await redis.hSet("counts", { logged: "10", a: "4" });
+    await store.redis.hSet("counts", { logged: "10", a: "4" });
     expect(await lags("a")).toEqual([[0, null]]);
   });
 
   test("the lag is at least what is pending, and one more if there are unread entries", async () => {
     await fill("5-0", "6-0", "7-0", "8-0");
     await open("unread", "taken", "both");
-    await redis.hSet("counts", { logged: "9", unread: "9", taken: "9", both: "9" });
+    await store.redis.hSet("counts", { logged: "9", unread: "9", taken: "9", both: "9" });
     await read("taken", 4);
     await read("both", 2);
     expect(await lags("unread", "taken", "both")).toEqual([
@@ -108,7 +103,7 @@ describe("read-lag.lua", () => {
       [4, "5"],
     ]);
     // From here on Redis does not know how far a group is behind.
-    await redis.xDel("log", "7-0");
+    await store.redis.xDel("log", "7-0");
     expect(await lags("none", "one")).toEqual([
       [3, "5"],
       [3, "6"],
@@ -120,7 +115,7 @@ describe("read-lag.lua", () => {
     await open("a", "b", "c");
     await finish("c", 1);
     const retry = (group: string, ...times: readonly number[]) =>
-      redis.zAdd(
+      store.redis.zAdd(
         `retries:${group}`,
         times.map((score) => ({ score, value: String(score) })),
       );
@@ -139,13 +134,13 @@ describe("read-lag.lua", () => {
 describe("trim-log.lua", () => {
   /** @returns how many are left */
   const trim = (...groups: readonly string[]) =>
-    run<number>(redis, script(trimSource), ["log", "counts"], [...groups]);
+    run<number>(store.redis, script(trimSource), ["log", "counts"], [...groups]);
 
-  const left = async () => ((await redis.xRange("log", "-", "+")) ?? []).map(({ id }) => id);
+  const left = async () => ((await store.redis.xRange("log", "-", "+")) ?? []).map(({ id }) => id);
 
   test("does not create a missing log", async () => {
     expect(await trim("a")).toBe(0);
-    expect(await redis.keys("*")).toEqual([]);
+    expect(await store.redis.keys("*")).toEqual([]);
   });
 
   test("deletes nothing while a group is missing", async () => {
@@ -193,52 +188,53 @@ describe("trim-log.lua", () => {
   test("sets the count of a group with no entries left to all that was logged", async () => {
     await fill(...IDS);
     await open("done", "taken", "unread");
-    await redis.hSet("counts", { logged: "9", done: "4", taken: "4", unread: "4" });
+    await store.redis.hSet("counts", { logged: "9", done: "4", taken: "4", unread: "4" });
     await finish("done", 5);
     await read("taken", 5);
     await finish("unread", 4);
     await trim("done", "taken", "unread");
     const counts = { logged: "9", done: "9", taken: "4", unread: "4" };
-    expect(await redis.hGetAll("counts")).toEqual(counts);
+    expect(await store.redis.hGetAll("counts")).toEqual(counts);
     await trim("done", "taken", "unread");
-    expect(await redis.hGetAll("counts")).toEqual(counts);
+    expect(await store.redis.hGetAll("counts")).toEqual(counts);
   });
 
   test("leaves the counts alone if nothing was logged", async () => {
     await fill(...IDS);
     await open("a");
     await finish("a", 5);
-    await redis.hSet("counts", { a: "4" });
+    await store.redis.hSet("counts", { a: "4" });
     expect(await trim("a")).toBe(0);
-    expect(await redis.hGetAll("counts")).toEqual({ a: "4" });
+    expect(await store.redis.hGetAll("counts")).toEqual({ a: "4" });
   });
 });
 
 describe("drop-consumer.lua", () => {
   const drop = (consumer: string) =>
-    run<number>(redis, script(dropSource), ["log"], ["a", consumer]);
+    run<number>(store.redis, script(dropSource), ["log"], ["a", consumer]);
 
   test("deletes a consumer once it has no pending entries", async () => {
     await fill("1-0", "2-0");
     await open("a");
     await read("a", 1, "one");
     await read("a", 1, "two");
-    const names = async () => (await redis.xInfoConsumers("log", "a")).map(({ name }) => name);
+    const names = async () =>
+      (await store.redis.xInfoConsumers("log", "a")).map(({ name }) => name);
     expect([await drop("one"), await names()]).toEqual([0, ["one", "two"]]);
-    await redis.xAck("log", "a", "1-0");
+    await store.redis.xAck("log", "a", "1-0");
     expect([await drop("one"), await names()]).toEqual([1, ["two"]]);
-    expect((await redis.xPending("log", "a")).pending).toBe(1);
+    expect((await store.redis.xPending("log", "a")).pending).toBe(1);
   });
 });
 
 describe("due-retries.lua", () => {
   const due = (limit: number) =>
-    run<string[]>(redis, script(dueSource), ["retries"], [String(limit)]);
+    run<string[]>(store.redis, script(dueSource), ["retries"], [String(limit)]);
 
   test("reads only what is due, earliest first, up to the limit", async () => {
     expect(await due(2)).toEqual([]);
     const nowMs = Date.now();
-    await redis.zAdd("retries", [
+    await store.redis.zAdd("retries", [
       { value: "redriven", score: 0 },
       { value: "now", score: nowMs },
       { value: "before", score: nowMs - 60_000 },

@@ -1,5 +1,5 @@
 /** What one entry of a log holds at most, at N and N + 1, and how long the memory of an eventId lives. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import fc from "fast-check";
 import {
   claimEvents,
@@ -17,18 +17,14 @@ import { trackHandler } from "#processors/track/track.ts";
 import { event } from "#test/support/clients/courier.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { addShipment } from "#test/support/data/shipments.ts";
-import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
+import { forAll } from "#test/support/for-all.ts";
+import { openTestRuntime } from "#test/support/product/runtime.ts";
 import { recordCalls } from "#test/support/scripts/script-calls.ts";
 
 const LIMIT = 100;
 const COURIER = "GLS_ITA";
 
-let runtime: TestRuntime;
-
-beforeAll(async () => {
-  runtime = await openTestRuntime(testSetup());
-});
-afterAll(() => runtime.end());
+const runtime = forAll(() => openTestRuntime(testSetup()));
 
 /** An event whose id falls into the first partition. */
 function seenEvent() {

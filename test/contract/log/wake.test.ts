@@ -1,33 +1,21 @@
 /** Idle loops wait for announcements, on one server and on a cluster, and miss nothing where one is lost. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { createCluster } from "redis";
 import { startConsumer } from "#core/platform/log/consumer.ts";
 import { createLog } from "#core/platform/process/log.ts";
 import { connectCluster, connectRedis, type Redis } from "#core/platform/redis/client.ts";
-import { companyTag, PARTITIONS, wakeChannel } from "#core/platform/redis/keys.ts";
+import { wakeChannel } from "#core/platform/redis/keys.ts";
 import { announce, openWaker } from "#core/platform/redis/wake.ts";
 import { decideHandler } from "#processors/webhooks/decide.ts";
 import { startDeliverer } from "#processors/webhooks/deliver.ts";
 import { startTestSender } from "#processors/webhooks/test-events.ts";
 import { eventually } from "#test/support/eventually.ts";
+import { createEar, listenTo } from "#test/support/product/listener.ts";
 import { openWebhookRuntime, sendDeps } from "#test/support/product/webhooks.ts";
-
 import { startTestCluster, type TestCluster } from "#test/support/servers/redis-cluster.ts";
 import { startTestRedis, type TestServer } from "#test/support/servers/servers.ts";
 
 /** Longer than any test takes. */
 const FAR_MS = 120_000;
-
-/** Counts what it is told of. */
-function createEar() {
-  let count = 0;
-  return {
-    heard: () => count,
-    hear() {
-      count += 1;
-    },
-  };
-}
 
 let server: TestServer & { readonly address: string };
 let cluster: TestCluster;
@@ -103,22 +91,6 @@ test("many announcements of a process are few messages, and the last one is amon
   waker.close();
 });
 
-/** Waits for announcements of another client. */
-function listenTo(other: Redis, waiting: Redis) {
-  const { heard, hear } = createEar();
-  const waker = openWaker(waiting, "messages", hear);
-  return {
-    async isHeard(why: string): Promise<void> {
-      const before = heard();
-      await eventually(() => {
-        announce(other, "messages");
-        return heard() > before;
-      }, why);
-    },
-    close: waker.close,
-  };
-}
-
 test("who loses the connection for messages hears again once it is back", async () => {
   const [waiting, other] = [await connect("server"), await connect("server")];
   const { isHeard, close } = listenTo(other, waiting);
@@ -127,45 +99,6 @@ test("who loses the connection for messages hears again once it is back", async 
   await isHeard("it is heard again");
   close();
 });
-
-/** The masters that somebody listens to, by their ports. */
-async function listenedTo(redis: Redis): Promise<number[]> {
-  const { masters } = redis as unknown as ReturnType<typeof createCluster>;
-  const ask = ["PUBSUB", "CHANNELS", wakeChannel("messages")];
-  const found = masters.map(async ({ port, client }) => {
-    const channels = await client?.sendCommand(ask).catch(() => "");
-    return String(channels) === "" ? [] : [port];
-  });
-  return (await Promise.all(found)).flat();
-}
-
-test("when a cluster's node that brings announcements is demoted or gone for good, another brings them", async () => {
-  const own = await startTestCluster();
-  const open = () => connectCluster(own.urls.split(","), log);
-  const [waiting, other] = [await open(), await open()];
-  const { isHeard, close } = listenTo(other, waiting);
-  const useEveryShard = async () => {
-    const keys = Array.from({ length: PARTITIONS }, (_, at) => `${companyTag(at)}key`);
-    const writes = [waiting, other].flatMap((redis) => keys.map((key) => redis.set(key, "1")));
-    return (await Promise.allSettled(writes)).every(({ status }) => status === "fulfilled");
-  };
-  await isHeard("it is heard");
-  const [first = 0, ...more] = await listenedTo(other);
-  expect(more).toEqual([]);
-  await own.demote(first);
-  await eventually(useEveryShard, "both have met the new master");
-  let second = 0;
-  await eventually(async () => {
-    [second = 0] = await listenedTo(other);
-    return second > 0;
-  }, "another one is listened to");
-  await isHeard("it is heard after the demotion");
-  await own.loseNode(second);
-  await isHeard("it is heard after the loss");
-  close();
-  for (const client of [waiting, other]) client.destroy();
-  await own.stop();
-}, 300_000);
 
 test("who waits no longer keeps no connection", async () => {
   const redis = await connect("server");

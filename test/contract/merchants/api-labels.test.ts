@@ -1,29 +1,24 @@
 /** Document 1, `POST /v2/labels`: labels of GENERIC and of the national carrier. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { labelDigest, labelDigestAsGiven } from "#core/merchants/rules/label.ts";
 import { claimLabel } from "#core/merchants/store/labels.ts";
 import { companyKeys, companyPartition } from "#core/platform/redis/keys.ts";
-import { type SimulatedCarrier, startNationalCarrier } from "#demo/national-carrier.ts";
+import { startNationalCarrier } from "#demo/national-carrier.ts";
 import { CONSIGNEE, labelBody, labelSetup } from "#test/support/data/label-setup.ts";
-import { openTestApi, type TestApi } from "#test/support/product/api.ts";
+import { forAll } from "#test/support/for-all.ts";
+import { openTestApi } from "#test/support/product/api.ts";
 import { pdfInfo, pdfText, readBarcode, renderPage } from "#test/support/rendered-label.ts";
 
-let api: TestApi;
-let carrier: SimulatedCarrier;
 let token: string;
 let outlet: string;
 let beta: string;
 
+const carrier = forAll(async () => startNationalCarrier());
+const api = forAll(() => openTestApi(labelSetup(), "away", { NATIONAL_CARRIER_URL: carrier.url }));
 beforeAll(async () => {
-  carrier = startNationalCarrier();
-  api = await openTestApi(labelSetup(), "away", { NATIONAL_CARRIER_URL: carrier.url });
   token = await api.token("key_acme_main");
   outlet = await api.token("key_acme_outlet");
   beta = await api.token("key_beta_main");
-});
-afterAll(async () => {
-  await api.end();
-  await carrier.stop();
 });
 
 const post = (body: object, as = token) => api.call("POST", "/v2/labels", { token: as, body });

@@ -2,26 +2,21 @@
  * What one call of a script of the labels and stock releases answers and leaves. They refuse wrong arguments before their first
  * write, and build no key that they do not declare.
  */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import claimId from "#core/merchants/store/claim-id.lua" with { type: "text" };
 import claimLabel from "#core/merchants/store/claim-label.lua" with { type: "text" };
 import claimRelease from "#core/merchants/store/claim-release.lua" with { type: "text" };
 import confirmLabels from "#core/merchants/store/confirm-labels.lua" with { type: "text" };
 import settleLabel from "#core/merchants/store/settle-label.lua" with { type: "text" };
-import { type Redis, run, script } from "#core/platform/redis/client.ts";
+import { run, script } from "#core/platform/redis/client.ts";
 import { expectExpiry } from "#test/support/data/expect-expiry.ts";
+import { forAll } from "#test/support/for-all.ts";
 import { openTestRedis } from "#test/support/servers/servers.ts";
 
 const KEPT_MS = 86_400_000;
 
-let redis: Redis;
-let stop: () => Promise<void>;
-
-beforeAll(async () => {
-  ({ redis, stop } = await openTestRedis());
-});
-beforeEach(() => redis.flushAll());
-afterAll(() => stop());
+const store = forAll(openTestRedis);
+beforeEach(() => store.redis.flushAll());
 
 const [claim, label] = ["{k1}:lc:7:x", "{k1}:lb:17"];
 const [slip, transmission] = ["{k1}:slip:x", "{k1}:tx:7:17"];
@@ -58,11 +53,11 @@ test.each([
     ["17", "address", "1000", "{}"],
   ],
 ])("%s", async (_, source, keys, args) => {
-  await redis.hSet(label, { by: "me" });
-  const refused = run(redis, script(source), [...keys], [...args]);
+  await store.redis.hSet(label, { by: "me" });
+  const refused = run(store.redis, script(source), [...keys], [...args]);
   await expect(refused).rejects.toThrow(/wrong arguments/);
-  expect(await redis.keys("*")).toEqual([label]);
-  expect(await redis.hGetAll(label)).toEqual({ by: "me" });
+  expect(await store.redis.keys("*")).toEqual([label]);
+  expect(await store.redis.hGetAll(label)).toEqual({ by: "me" });
 });
 
 test("none of them builds a key", () => {
@@ -77,102 +72,102 @@ describe("claim-label.lua", () => {
 
   const claimIt = (who: string, isNew: boolean, id = "17") => {
     const args = [id, isNew ? "1" : "0", who, String(GONE_MS), String(KEPT_MS)];
-    return run<string>(redis, script(claimLabel), LABEL, args);
+    return run<string>(store.redis, script(claimLabel), LABEL, args);
   };
 
   async function expectClaimant(who: string, fromMs: number): Promise<void> {
-    const { by, since } = await redis.hGetAll(label);
+    const { by, since } = await store.redis.hGetAll(label);
     expect(by).toBe(who);
     expect(Number(since)).toBeWithin(fromMs, Date.now() + 1);
   }
 
   test("tells the first process to call the carrier, and the next that it is busy", async () => {
     const fromMs = Date.now();
-    const first = expectExpiry(redis, [claim, label], KEPT_MS, () => claimIt("me", true));
+    const first = expectExpiry(store.redis, [claim, label], KEPT_MS, () => claimIt("me", true));
     expect(await first).toBe("new");
-    expect(await redis.get(claim)).toBe("17");
+    expect(await store.redis.get(claim)).toBe("17");
     await expectClaimant("me", fromMs);
     expect(await claimIt("you", false)).toBe("busy");
     await expectClaimant("me", fromMs);
   });
 
   test("lets the next process take over an expired claim as unsure", async () => {
-    await redis.set(claim, "17");
-    await redis.hSet(label, { by: "me", since: Date.now() - GONE_MS });
+    await store.redis.set(claim, "17");
+    await store.redis.hSet(label, { by: "me", since: Date.now() - GONE_MS });
     const fromMs = Date.now();
     expect(await claimIt("you", false)).toBe("unsure");
     await expectClaimant("you", fromMs);
   });
 
   test("lets the next process take over an unsure claim at once", async () => {
-    await redis.set(claim, "17");
-    await redis.hSet(label, { tx: "1" });
+    await store.redis.set(claim, "17");
+    await store.redis.hSet(label, { tx: "1" });
     const fromMs = Date.now();
     expect(await claimIt("you", false)).toBe("unsure");
     await expectClaimant("you", fromMs);
   });
 
   test("does not claim a label that was made", async () => {
-    await redis.set(claim, "17");
-    await redis.hSet(label, { d: "{}" });
+    await store.redis.set(claim, "17");
+    await store.redis.hSet(label, { d: "{}" });
     expect(await claimIt("you", false)).toBe("made");
-    expect(await redis.hGetAll(label)).toEqual({ d: "{}" });
+    expect(await store.redis.hGetAll(label)).toEqual({ d: "{}" });
   });
 
   test("does nothing if the claim has changed since it was read", async () => {
-    await redis.set(claim, "33");
+    await store.redis.set(claim, "33");
     for (const isNew of [true, false]) expect(await claimIt("me", isNew)).toBe("other");
-    await redis.del(claim);
+    await store.redis.del(claim);
     expect(await claimIt("me", false)).toBe("other");
-    expect(await redis.keys("*")).toEqual([]);
+    expect(await store.redis.keys("*")).toEqual([]);
   });
 });
 
 describe("settle-label.lua", () => {
   const settle = (who: string, ...outcome: string[]) =>
-    run<number>(redis, script(settleLabel), LABEL, [who, ...outcome]);
+    run<number>(store.redis, script(settleLabel), LABEL, [who, ...outcome]);
 
   beforeEach(async () => {
-    await redis.set(claim, "17");
-    await redis.hSet(label, { by: "me", since: "1" });
+    await store.redis.set(claim, "17");
+    await store.redis.hSet(label, { by: "me", since: "1" });
   });
 
   test("keeps a label that was made, and ends its claim", async () => {
     expect(await settle("me", "made", "{}", "[]")).toBe(1);
-    expect(await redis.hGetAll(label)).toEqual({ d: "{}", l: "[]" });
-    expect(await redis.get(claim)).toBe("17");
+    expect(await store.redis.hGetAll(label)).toEqual({ d: "{}", l: "[]" });
+    expect(await store.redis.get(claim)).toBe("17");
   });
 
   test("leaves nothing if the carrier was not called", async () => {
     expect(await settle("me", "free")).toBe(1);
-    expect(await redis.keys("*")).toEqual([]);
+    expect(await store.redis.keys("*")).toEqual([]);
   });
 
   test("keeps the label's id if the carrier may have been called", async () => {
-    await redis.hSet(label, { tx: "1" });
+    await store.redis.hSet(label, { tx: "1" });
     expect(await settle("me", "unsure")).toBe(1);
-    expect(await redis.hGetAll(label)).toEqual({ tx: "1" });
-    expect(await redis.get(claim)).toBe("17");
+    expect(await store.redis.hGetAll(label)).toEqual({ tx: "1" });
+    expect(await store.redis.get(claim)).toBe("17");
   });
 
   test("changes nothing for a process that has lost the claim", async () => {
     for (const outcome of [["made", "{}", "[]"], ["free"], ["unsure"]]) {
       expect(await settle("you", ...outcome)).toBe(0);
-      expect(await redis.hGetAll(label)).toEqual({ by: "me", since: "1" });
-      expect(await redis.get(claim)).toBe("17");
+      expect(await store.redis.hGetAll(label)).toEqual({ by: "me", since: "1" });
+      expect(await store.redis.get(claim)).toBe("17");
     }
   });
 });
 
 describe("claim-id.lua", () => {
   const claimIt = (key: string) =>
-    run<number>(redis, script(claimId), [key, "ids"], ["3", "16", String(KEPT_MS)]);
+    run<number>(store.redis, script(claimId), [key, "ids"], ["3", "16", String(KEPT_MS)]);
 
   test("gives each request its own id, the same until its outcome is known", async () => {
-    expect(await expectExpiry(redis, "a", KEPT_MS, () => claimIt("a"))).toBe(19);
+    expect(await expectExpiry(store.redis, "a", KEPT_MS, () => claimIt("a"))).toBe(19);
     expect([await claimIt("b"), await claimIt("a")]).toEqual([35, 19]);
-    expect(await redis.get("a")).toBe("19");
-    await redis.del("a");
+    expect(await store.redis.get("a")).toBe("19");
+    await store.redis.del("a");
     expect(await claimIt("a")).toBe(51);
   });
 });
@@ -183,43 +178,45 @@ describe("confirm-labels.lua", () => {
     const keys = [...SLIP.slice(0, 3), ...ids.map((id) => `{k1}:lb:${id}`)];
     const rows = ids.flatMap((id) => [String(id), `{"n":${id}}`]);
     const args = ["65", "address", String(KEPT_MS), '{"head":1}', ...rows];
-    return run<number[]>(redis, script(confirmLabels), keys, args);
+    return run<number[]>(store.redis, script(confirmLabels), keys, args);
   }
 
-  const labelOf = (id: number) => redis.hGetAll(`{k1}:lb:${id}`);
+  const labelOf = (id: number) => store.redis.hGetAll(`{k1}:lb:${id}`);
 
   beforeEach(async () => {
-    for (const id of [17, 33, 49]) await redis.hSet(`{k1}:lb:${id}`, { d: "{}" });
-    await redis.set("{k1}:txc:7:x", "65");
+    for (const id of [17, 33, 49]) await store.redis.hSet(`{k1}:lb:${id}`, { d: "{}" });
+    await store.redis.set("{k1}:txc:7:x", "65");
   });
 
   test("opens a transmission for its labels, with the rows of its slip", async () => {
-    const confirmed = expectExpiry(redis, [slip, transmission], KEPT_MS, () => confirm(17, 33));
+    const confirmed = expectExpiry(store.redis, [slip, transmission], KEPT_MS, () =>
+      confirm(17, 33),
+    );
     expect(await confirmed).toEqual([1, 1]);
     for (const id of [17, 33]) {
       expect(await labelOf(id)).toEqual({ d: "{}", tx: "65", slip: "address" });
     }
     const rows = '[{"n":17},{"n":33}]';
-    expect(await redis.hGetAll(slip)).toEqual({ head: '{"head":1}', rows });
+    expect(await store.redis.hGetAll(slip)).toEqual({ head: '{"head":1}', rows });
     const opened = { head: '{"head":1}', slip: "address", labels: "[17,33]" };
-    expect(await redis.hGetAll(transmission)).toEqual(opened);
-    expect(await redis.exists("{k1}:txc:7:x")).toBe(0);
+    expect(await store.redis.hGetAll(transmission)).toEqual(opened);
+    expect(await store.redis.exists("{k1}:txc:7:x")).toBe(0);
   });
 
   test("leaves out labels that are in another transmission or have expired", async () => {
-    await redis.hSet("{k1}:lb:17", { tx: "1", slip: "other" });
+    await store.redis.hSet("{k1}:lb:17", { tx: "1", slip: "other" });
     expect(await confirm(17, 33, 81, 49)).toEqual([0, 1, 0, 1]);
     expect(await labelOf(17)).toEqual({ d: "{}", tx: "1", slip: "other" });
     expect(await labelOf(81)).toEqual({});
-    expect(await redis.hGet(slip, "rows")).toBe('[{"n":33},{"n":49}]');
-    expect(await redis.hGet(transmission, "labels")).toBe("[33,49]");
+    expect(await store.redis.hGet(slip, "rows")).toBe('[{"n":33},{"n":49}]');
+    expect(await store.redis.hGet(transmission, "labels")).toBe("[33,49]");
   });
 
   test("opens no transmission without a free label, and releases the claim", async () => {
-    await redis.hSet("{k1}:lb:17", { tx: "1" });
+    await store.redis.hSet("{k1}:lb:17", { tx: "1" });
     for (const id of [17, 81]) expect(await confirm(id)).toEqual([0]);
     expect(await confirm(17, 81)).toEqual([0, 0]);
-    expect(await redis.exists([slip, transmission, "{k1}:lb:81", "{k1}:txc:7:x"])).toBe(0);
+    expect(await store.redis.exists([slip, transmission, "{k1}:lb:81", "{k1}:txc:7:x"])).toBe(0);
   });
 });
 
@@ -234,10 +231,10 @@ describe("claim-release.lua", () => {
   const claimIt = (digest: string, { atMs = 0, keep = 50 } = {}) => {
     const terms = [PATIENCE_MS, keep, 3, 16].map(String);
     const args = [release(digest, undefined, NOW_MS + atMs), ...terms];
-    return run<unknown[]>(redis, script(claimRelease), ["releases", "ids"], args);
+    return run<unknown[]>(store.redis, script(claimRelease), ["releases", "ids"], args);
   };
 
-  const releases = () => redis.hGetAll("releases");
+  const releases = () => store.redis.hGetAll("releases");
 
   test("sends a new release under a new id", async () => {
     expect(await claimIt("x")).toEqual(["send", 19]);
@@ -256,7 +253,7 @@ describe("claim-release.lua", () => {
   test.each([["ok"], ["pending"]])(
     "answers with what the carrier has accepted: %s",
     async (how) => {
-      await redis.hSet("releases", { 3: release("y"), 19: release("x", how) });
+      await store.redis.hSet("releases", { 3: release("y"), 19: release("x", how) });
       expect(await claimIt("x")).toEqual(["answered", 19, release("x", how)]);
       expect(await releases()).toEqual({ 3: release("y"), 19: release("x", how) });
     },
@@ -265,7 +262,7 @@ describe("claim-release.lua", () => {
   test.each([["unreachable"], ["unreadable"]])(
     "sends what it may have received again under the same id: %s",
     async (how) => {
-      await redis.hSet("releases", { 3: release("x", how) });
+      await store.redis.hSet("releases", { 3: release("x", how) });
       expect(await claimIt("x")).toEqual(["send", 3]);
       expect(await releases()).toEqual({ 3: release("x") });
     },
@@ -274,7 +271,7 @@ describe("claim-release.lua", () => {
   test.each([["error"], ["refused"]])(
     "sends what it has not accepted under a new id: %s",
     async (how) => {
-      await redis.hSet("releases", { 3: release("x", how) });
+      await store.redis.hSet("releases", { 3: release("x", how) });
       expect(await claimIt("x")).toEqual(["send", 19]);
       expect(await releases()).toEqual({ 3: release("x", how), 19: release("x") });
     },
@@ -282,15 +279,15 @@ describe("claim-release.lua", () => {
 
   test("goes by the last of equal releases", async () => {
     const stored = { 35: release("x", "ok"), 3: release("x", "error"), 67: release("y") };
-    await redis.hSet("releases", stored);
-    await redis.hSet("releases", { 19: release("x", "refused") });
+    await store.redis.hSet("releases", stored);
+    await store.redis.hSet("releases", { 19: release("x", "refused") });
     expect(await claimIt("x")).toEqual(["answered", 35, release("x", "ok")]);
   });
 
   test("keeps the newest 3 releases of a shipment", async () => {
-    await redis.set("ids", 2);
-    await redis.hSet("releases", { 35: release("b") });
-    await redis.hSet("releases", { 19: release("a") });
+    await store.redis.set("ids", 2);
+    await store.redis.hSet("releases", { 35: release("b") });
+    await store.redis.hSet("releases", { 19: release("a") });
     const ids = async () => Object.keys(await releases()).map(Number);
     const keep = 3;
     expect(await claimIt("c", { keep })).toEqual(["send", 51]);

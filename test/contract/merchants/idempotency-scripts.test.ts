@@ -1,23 +1,18 @@
 /** The idempotency key scripts, called one at a time: requests begin, are repeated and end. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import beginSource from "#core/merchants/store/begin-request.lua" with { type: "text" };
 import endSource from "#core/merchants/store/end-request.lua" with { type: "text" };
-import { type Redis, run, script } from "#core/platform/redis/client.ts";
+import { run, script } from "#core/platform/redis/client.ts";
 import { expectExpiry } from "#test/support/data/expect-expiry.ts";
+import { forAll } from "#test/support/for-all.ts";
 import { openTestRedis } from "#test/support/servers/servers.ts";
 
 const NOW_MS = 1_800_000_000_000;
 const LEASE_MS = 60_000;
 const LIFE_MS = 86_400_000;
 
-let redis: Redis;
-let stop: () => Promise<void>;
-
-beforeAll(async () => {
-  ({ redis, stop } = await openTestRedis());
-});
-beforeEach(() => redis.flushAll());
-afterAll(() => stop());
+const store = forAll(openTestRedis);
+beforeEach(() => store.redis.flushAll());
 
 /** Keys of a request. A panel caller's idempotency keys are counted; a channel's are not. */
 const keysOf = (key: string, caller: boolean) => [`request:${key}`, ...(caller ? ["keys"] : [])];
@@ -28,19 +23,19 @@ function begin(
 ): Promise<string[]> {
   const times = [NOW_MS + atMs, LEASE_MS, LIFE_MS].map(String);
   const args = [print, by, ...times, key, String(most)];
-  return run<string[]>(redis, script(beginSource), keysOf(key, caller), args);
+  return run<string[]>(store.redis, script(beginSource), keysOf(key, caller), args);
 }
 
 function end(key: string, { by = "me", answer = "", caller = false } = {}): Promise<number> {
-  return run<number>(redis, script(endSource), keysOf(key, caller), [by, answer, key]);
+  return run<number>(store.redis, script(endSource), keysOf(key, caller), [by, answer, key]);
 }
 
-const request = (key: string) => redis.hGetAll(`request:${key}`);
-const counted = () => redis.zRangeWithScores("keys", 0, -1);
+const request = (key: string) => store.redis.hGetAll(`request:${key}`);
+const counted = () => store.redis.zRangeWithScores("keys", 0, -1);
 
 describe("begin-request.lua", () => {
   test("leases a new key to its owner, and keeps it for 24 hours", async () => {
-    const begun = expectExpiry(redis, "request:a", LIFE_MS, () => begin("a"));
+    const begun = expectExpiry(store.redis, "request:a", LIFE_MS, () => begin("a"));
     expect(await begun).toEqual(["begun"]);
     expect(await request("a")).toEqual({
       fingerprint: "print",
@@ -48,7 +43,7 @@ describe("begin-request.lua", () => {
       leased: String(NOW_MS + LEASE_MS),
       until: String(NOW_MS + LIFE_MS),
     });
-    expect(await redis.keys("*")).toEqual(["request:a"]);
+    expect(await store.redis.keys("*")).toEqual(["request:a"]);
   });
 
   test("reports a repeat as running until the owner's lease ends", async () => {
@@ -75,7 +70,7 @@ describe("begin-request.lua", () => {
     const caller = true;
     expect(await begin("a", { caller })).toEqual(["begun"]);
     const next = () => begin("b", { caller, atMs: 1 });
-    expect(await expectExpiry(redis, "keys", LIFE_MS, next)).toEqual(["begun"]);
+    expect(await expectExpiry(store.redis, "keys", LIFE_MS, next)).toEqual(["begun"]);
     expect(await counted()).toEqual([
       { value: "a", score: NOW_MS + LIFE_MS },
       { value: "b", score: NOW_MS + LIFE_MS + 1 },
@@ -89,7 +84,7 @@ describe("begin-request.lua", () => {
     for (const [atMs, key] of ["a", "b"].entries()) await begin(key, { ...terms, atMs });
     const full = ["full", String(NOW_MS + LIFE_MS)];
     for (const atMs of [2, LIFE_MS - 1]) expect(await begin("c", { ...terms, atMs })).toEqual(full);
-    expect(await redis.exists("request:c")).toBe(0);
+    expect(await store.redis.exists("request:c")).toBe(0);
     expect((await counted()).map(({ value }) => value)).toEqual(["a", "b"]);
     expect(await begin("c", { ...terms, atMs: LIFE_MS })).toEqual(["begun"]);
     expect((await counted()).map(({ value }) => value)).toEqual(["b", "c"]);
@@ -108,10 +103,10 @@ describe("end-request.lua", () => {
   test("replaces the owner by the answer, and ignores a second answer", async () => {
     await begin("a");
     const { owner: _, ...remembered } = await request("a");
-    const untilMs = await redis.pExpireTime("request:a");
+    const untilMs = await store.redis.pExpireTime("request:a");
     expect(await end("a", { answer: "201" })).toBe(1);
     expect(await request("a")).toEqual({ ...remembered, answer: "201" });
-    expect(await redis.pExpireTime("request:a")).toBe(untilMs);
+    expect(await store.redis.pExpireTime("request:a")).toBe(untilMs);
     expect(await end("a", { answer: "202" })).toBe(0);
     expect(await end("a")).toBe(0);
     expect((await request("a"))["answer"]).toBe("201");
@@ -122,7 +117,7 @@ describe("end-request.lua", () => {
     async (caller) => {
       for (const key of ["a", "b"]) await begin(key, { caller });
       expect(await end("a", { caller })).toBe(1);
-      expect(await redis.exists("request:a")).toBe(0);
+      expect(await store.redis.exists("request:a")).toBe(0);
       expect((await counted()).map(({ value }) => value)).toEqual(caller ? ["b"] : []);
       expect(await begin("a", { caller, print: "another" })).toEqual(["begun"]);
     },
@@ -136,8 +131,8 @@ describe("end-request.lua", () => {
     for (const answer of ["201", ""]) expect(await end("a", { caller, answer })).toBe(0);
     expect(await request("a")).toEqual(before);
     expect(await counted()).toHaveLength(1);
-    await redis.flushAll();
+    await store.redis.flushAll();
     for (const answer of ["201", ""]) expect(await end("a", { caller, answer })).toBe(0);
-    expect(await redis.keys("*")).toEqual([]);
+    expect(await store.redis.keys("*")).toEqual([]);
   });
 });

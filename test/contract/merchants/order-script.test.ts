@@ -1,20 +1,15 @@
 /** save-orders.lua, one call at a time: orders, their index by date and their parcels. */
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { beforeEach, expect, test } from "bun:test";
 import saveSource from "#core/merchants/store/save-orders.lua" with { type: "text" };
-import { type Redis, run, script } from "#core/platform/redis/client.ts";
+import { run, script } from "#core/platform/redis/client.ts";
+import { forAll } from "#test/support/for-all.ts";
 import { openTestRedis } from "#test/support/servers/servers.ts";
 
 const DATE_MS = 1_800_000_000_000;
 const CHANGED = 0;
 
-let redis: Redis;
-let stop: () => Promise<void>;
-
-beforeAll(async () => {
-  ({ redis, stop } = await openTestRedis());
-});
-beforeEach(() => redis.flushAll());
-afterAll(() => stop());
+const store = forAll(openTestRedis);
+beforeEach(() => store.redis.flushAll());
 
 interface Saving {
   readonly id: number;
@@ -37,12 +32,12 @@ function save(...savings: readonly Saving[]): Promise<number[]> {
     const head = [natural, id, version, dateMs, deleted ? 1 : 0].map(String);
     return [...head, record, JSON.stringify({ added, removed })];
   });
-  return run<number[]>(redis, script(saveSource), keys, args);
+  return run<number[]>(store.redis, script(saveSource), keys, args);
 }
 
-const order = (id: number) => redis.hGetAll(`order:${id}`);
-const parcels = () => redis.hGetAll("parcels");
-const dates = () => redis.zRangeWithScores("dates", 0, -1);
+const order = (id: number) => store.redis.hGetAll(`order:${id}`);
+const parcels = () => store.redis.hGetAll("parcels");
+const dates = () => store.redis.zRangeWithScores("dates", 0, -1);
 
 test("makes new orders available by natural key, date and parcel", async () => {
   const one = { id: 17, record: "one", added: ["p", "q"] };
@@ -50,7 +45,7 @@ test("makes new orders available by natural key, date and parcel", async () => {
   expect(await save(one, two)).toEqual([17, 33]);
   expect(await order(17)).toEqual({ v: "1", d: "one" });
   expect(await order(33)).toEqual({ v: "1", d: "two" });
-  expect(await redis.hGetAll("naturals")).toEqual({ "shop:17": "17", "shop:33": "33" });
+  expect(await store.redis.hGetAll("naturals")).toEqual({ "shop:17": "17", "shop:33": "33" });
   expect(await parcels()).toEqual({ p: "17", q: "17", r: "33" });
   expect(await dates()).toEqual([
     { value: "000000000017", score: DATE_MS },
@@ -65,7 +60,7 @@ test("replaces an order that still has the version that was read", async () => {
   expect(await order(17)).toEqual({ v: "2", d: "two" });
   expect(await dates()).toEqual([{ value: "000000000017", score: DATE_MS + 1 }]);
   expect(await parcels()).toEqual({ q: "17", r: "17" });
-  expect(await redis.hGetAll("naturals")).toEqual({ "shop:17": "17" });
+  expect(await store.redis.hGetAll("naturals")).toEqual({ "shop:17": "17" });
   expect(await save({ id: 17, version: 2, record: "three" })).toEqual([17]);
   expect(await order(17)).toEqual({ v: "3", d: "three" });
 });
@@ -75,7 +70,7 @@ test("keeps an order that was changed in between, and saves the others", async (
   await save({ id: 33 });
   const change = { record: "two", added: ["q"], removed: ["p"], deleted: true } as const;
   // Another version, read before it was created, twice another id, and read before it was deleted.
-  const naturals = await redis.hGetAll("naturals");
+  const naturals = await store.redis.hGetAll("naturals");
   for (const late of [
     { id: 17, version: 2 },
     { id: 17, version: 0 },
@@ -85,14 +80,14 @@ test("keeps an order that was changed in between, and saves the others", async (
   ]) {
     expect(await save({ ...change, ...late })).toEqual([CHANGED]);
   }
-  expect(await redis.hGetAll("naturals")).toEqual(naturals);
+  expect(await store.redis.hGetAll("naturals")).toEqual(naturals);
   expect([await order(17), await order(33)]).toEqual([
     { v: "1", d: "one" },
     { v: "1", d: "{}" },
   ]);
   expect(await parcels()).toEqual({ p: "17" });
   expect(await dates()).toHaveLength(2);
-  expect(await redis.keys("order:*")).toHaveLength(2);
+  expect(await store.redis.keys("order:*")).toHaveLength(2);
   const both = await save({ ...change, id: 17, version: 2 }, { id: 33, version: 1, record: "two" });
   expect(both).toEqual([CHANGED, 33]);
   expect([await order(17), await order(33)]).toEqual([
@@ -128,6 +123,6 @@ test("saves no order of a call if one is malformed", async () => {
   const whole = { id: 17, added: ["p"] };
   for (const spoilt of [{ added: [1] }, { version: "x" }, { dateMs: "x" }]) {
     await expect(save(whole, { id: 33, ...spoilt })).rejects.toThrow();
-    expect(await redis.keys("*")).toEqual([]);
+    expect(await store.redis.keys("*")).toEqual([]);
   }
 });

@@ -17,6 +17,9 @@ import {
   type ClickhouseServer,
   startClickhouseHttp,
 } from "#test/support/servers/clickhouse-http.ts";
+import { startCommand } from "#test/support/product/command.ts";
+import { type RedisProxy, startRedisProxy } from "#test/support/servers/redis-proxy.ts";
+import { startTestRedis } from "#test/support/servers/servers.ts";
 import { freePort } from "#test/support/servers/free-port.ts";
 
 /** Longer than any test may take: only a signal ends it. */
@@ -122,32 +125,6 @@ describe("a process that is told to stop", () => {
       expect([accepted.status, accepted.headers.get("connection")]).toEqual([200, "close"]);
       expect(await statusOf(`${product.api}/v2/openapi.json`)).toBe(200);
       expect(await statusOf(`${others.metrics}/metrics`)).toBe(200);
-    },
-    TEST_LIMIT_MS,
-  );
-
-  test(
-    "a second SIGTERM ends the wait, unless it comes at once: then it is a copy of the first",
-    async () => {
-      await product.start();
-      signal("SIGTERM");
-      signal("SIGTERM");
-      await drains();
-      const heardAtMs = performance.now();
-      await eventually(() => performance.now() - heardAtMs > NO_COPY_MS, "half a second is over");
-      expect(await statusOf(`${product.ingest}/healthz`)).toBe(200);
-      signal("SIGTERM");
-      expect(await hasEnded()).toBe(0);
-    },
-    TEST_LIMIT_MS,
-  );
-
-  test(
-    "SIGINT does not wait, so that Ctrl-C in a terminal is quick",
-    async () => {
-      await product.start();
-      signal("SIGINT");
-      expect(await hasEnded()).toBe(0);
     },
     TEST_LIMIT_MS,
   );
@@ -285,6 +262,64 @@ function startSlowProxy(target: string): SlowProxy {
     stop: () => server.stop(true),
   };
 }
+
+describe("a signal", () => {
+  let server: Awaited<ReturnType<typeof startTestRedis>>;
+  let proxy: RedisProxy;
+  let folder: string;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "waybill-signal-"));
+    server = await startTestRedis();
+    proxy = await startRedisProxy(server.address);
+  });
+  afterAll(async () => {
+    await proxy.stop();
+    await server.stop();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  /** A role alone hears signals as the whole product does. */
+  async function startAlone() {
+    const port = await freePort();
+    const process = startCommand(["bun", "ingest/main.ts"], {
+      DATA_DIR: folder,
+      REDIS_URL: proxy.url,
+      INGEST_PORT: String(port),
+      LOG_LEVEL: "warn",
+      DRAIN_SECONDS: FOR_EVER,
+    });
+    const url = `http://127.0.0.1:${port}`;
+    await eventually(async () => (await statusOf(`${url}/readyz`)) === 200, "it is ready");
+    return { process, url };
+  }
+
+  test(
+    "SIGTERM that comes a second time ends the wait, unless it comes at once: then it is a copy of the first",
+    async () => {
+      const { process, url } = await startAlone();
+      process.kill("SIGTERM");
+      const firstAtMs = performance.now();
+      process.kill("SIGTERM");
+      await eventually(async () => (await statusOf(`${url}/readyz`)) === 503, "it drains");
+      await eventually(() => performance.now() - firstAtMs > NO_COPY_MS, "half a second is over");
+      expect(await statusOf(`${url}/healthz`)).toBe(200);
+      process.kill("SIGTERM");
+      expect(await process.exited).toBe(0);
+    },
+    TEST_LIMIT_MS,
+  );
+
+  test(
+    "SIGINT does not wait, so that Ctrl-C in a terminal is quick",
+    async () => {
+      const { process } = await startAlone();
+      process.kill("SIGINT");
+      expect(await process.exited).toBe(0);
+    },
+    TEST_LIMIT_MS,
+  );
+});
 
 /** A message to ingest of which a part is missing. @returns the answer, once it has been finished */
 async function beginMessage(url: string) {

@@ -12,10 +12,13 @@ import {
 } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { readConfig } from "#core/platform/environment/config.ts";
+import { createLog } from "#core/platform/process/log.ts";
+import { applySetupFile, openRuntime } from "#core/runtime/runtime.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { outcomeOf, startCommand } from "#test/support/product/command.ts";
-import { BARE, newProduct } from "#test/support/product/product.ts";
+import { PANEL_TOKEN } from "#test/support/product/product.ts";
 
 let folder = "";
 
@@ -52,7 +55,7 @@ describe("the start", () => {
 
   test("stops, with its Redis, when nobody reads its log any more", async () => {
     const unread = join(folder, "unread");
-    const product = startCommand(["bun", "cli/main.ts", "start", "--quiet"], { DATA_DIR: unread });
+    const product = startCommand(["bun", "ingest/main.ts"], { DATA_DIR: unread });
     const reader = product.stdout.getReader();
     await reader.read();
     const pid = Number(await readFile(join(unread, "redis", "redis.pid"), "utf8"));
@@ -60,16 +63,6 @@ describe("the start", () => {
     await product.exited;
     await eventually(() => !isAlive(pid), "the embedded Redis is gone");
   });
-
-  test("on the ports of another product ends with one clear line and status 1", async () => {
-    const first = await newProduct(BARE, testSetup());
-    await first.start();
-    const { port } = new URL(first.api);
-    const second = await newProduct(BARE, testSetup(), { API_PORT: port });
-    await expect(second.start()).rejects.toThrow(/port|EADDRINUSE/i);
-    await second.end();
-    await first.end();
-  }, 300_000);
 });
 
 describe("waybill setup", () => {
@@ -90,17 +83,19 @@ describe("waybill setup", () => {
 
   test("beside a product that has its secrets in its environment, it neither replaces nor prints any", async () => {
     const own = join(folder, "beside");
-    const product = await newProduct(BARE, testSetup(), { DATA_DIR: own });
-    await product.start();
+    const secrets = { JWT_SECRET: "jwt-secret-of-the-tests", PANEL_TOKEN };
+    const config = readConfig({ DATA_DIR: own, ...secrets });
+    const running = await openRuntime(config, createLog("silent"));
+    await applySetupFile(running, testSetup());
     const path = await fileOf("beside.json", { companies: [company] });
     const env = { DATA_DIR: own };
     const beside = await outcomeOf(startCommand(["bun", "cli/main.ts", "setup", path], env));
     expect(beside.status).toBe(0);
     expect(beside.output).toEndWith(" written\n");
     expect(beside.errors).toBe("");
-    const secrets = await readdir(join(own, "secrets")).catch(() => []);
-    expect(secrets).not.toContain("panel-token");
-    await product.end();
+    const files = await readdir(join(own, "secrets")).catch(() => []);
+    expect(files).not.toContain("panel-token");
+    await running.close();
   }, 300_000);
 
   test("lists every fault with its path and ends with status 1", async () => {

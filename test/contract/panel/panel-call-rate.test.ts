@@ -1,5 +1,5 @@
 /** No caller of the panel slows the others down: each has a request rate, and an account is no part of the configuration. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { changeAccount, readAccount } from "#core/accounts/store/accounts.ts";
 import { lockQueueKeys, SETUP_LOCK_KEY, SYSTEM_KEY } from "#core/platform/redis/keys.ts";
 import { takeLock } from "#core/platform/redis/lock.ts";
@@ -13,23 +13,18 @@ import {
 import { makeAccount, type TestAccount } from "#test/support/data/accounts.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
-import { openTestPanel, type TestPanel } from "#test/support/product/panel.ts";
-import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
+import { forAll } from "#test/support/for-all.ts";
+import { openTestPanel } from "#test/support/product/panel.ts";
+import { openTestRuntime } from "#test/support/product/runtime.ts";
 
-let runtime: TestRuntime;
-let panel: TestPanel;
 let member: TestAccount;
 let other: TestAccount;
 
+const runtime = forAll(() => openTestRuntime(testSetup()));
+const panel = forAll(() => openTestPanel(runtime));
 beforeAll(async () => {
-  runtime = await openTestRuntime(testSetup());
-  panel = await openTestPanel(runtime);
   member = await makeAccount(runtime, "company", "member", { companyCode: "acme" });
   other = await makeAccount(runtime, "company", "owner", { companyCode: "acme" });
-});
-afterAll(async () => {
-  await panel.end();
-  await runtime.end();
 });
 
 function call(cookie: string, method: string, path: string, body?: object): Promise<Response> {

@@ -18,7 +18,7 @@ import { makeAccount, type TestAccount } from "#test/support/data/accounts.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { addShipment } from "#test/support/data/shipments.ts";
 import { eventually } from "#test/support/eventually.ts";
-import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
+import { NO_CLICKHOUSE, openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
 import { applyEvents, STATUS } from "#test/support/product/webhooks.ts";
 import { type MailServer, startMailServer } from "#test/support/servers/mail-server.ts";
 import { AUTHORITY, type Receiver, startReceiver } from "#test/support/servers/receiver.ts";
@@ -33,8 +33,6 @@ let app: ReturnType<typeof createPanelApp>;
 let checker: ReturnType<typeof answerChecker>;
 let admin: TestAccount;
 let counter = 0;
-
-const NO_CLICKHOUSE = "http://nobody:nothing@127.0.0.1:1/none";
 
 beforeAll(async () => {
   receiver = await startReceiver();

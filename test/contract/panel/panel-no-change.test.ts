@@ -1,28 +1,23 @@
 /** A call of the panel that changes nothing writes nothing: no entry of the audit log, no version, no announcement. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { changeAccount } from "#core/accounts/store/accounts.ts";
 import { AUDIT_LOG, SYSTEM_KEY } from "#core/platform/redis/keys.ts";
 import { makeAccount, type TestAccount } from "#test/support/data/accounts.ts";
 import { testSetup } from "#test/support/data/setup.ts";
-import { openTestPanel, type TestPanel } from "#test/support/product/panel.ts";
-import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
+import { forAll } from "#test/support/for-all.ts";
+import { openTestPanel } from "#test/support/product/panel.ts";
+import { openTestRuntime } from "#test/support/product/runtime.ts";
 
-let runtime: TestRuntime;
-let panel: TestPanel;
 let member: TestAccount;
 let endpointId: string;
 
+const runtime = forAll(() => openTestRuntime(testSetup()));
+const panel = forAll(() => openTestPanel(runtime));
 beforeAll(async () => {
-  runtime = await openTestRuntime(testSetup());
-  panel = await openTestPanel(runtime);
   member = await makeAccount(runtime, "company", "member", { companyCode: "acme" });
   const input = { url: "https://merchant.example/hook", alertEmail: "ops@acme.test" };
   const made = await panel.call("POST", "/panel/api/channels/acme-it/webhooks", input);
   endpointId = made.body.endpointId;
-});
-afterAll(async () => {
-  await panel.end();
-  await runtime.end();
 });
 
 async function written() {

@@ -1,8 +1,7 @@
 /** The overview: its live stream, which one reading serves for all, and its alarms. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { pino } from "pino";
 import { deadLetterKey, EVENT_LOGS } from "#core/platform/redis/keys.ts";
-import type { Running } from "#core/runtime/runtime.ts";
 import { startPanel } from "#panel/main.ts";
 import { createFeed } from "#panel/server/http/feed.ts";
 import { alarmsOf, rememberAlarms } from "#panel/server/operations/alarms.ts";
@@ -10,25 +9,22 @@ import type { Overview } from "#panel/server/operations/overview-view.ts";
 import { makeAccount } from "#test/support/data/accounts.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
-import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
+import { forAll } from "#test/support/for-all.ts";
+import { NO_CLICKHOUSE, openTestRuntime } from "#test/support/product/runtime.ts";
 
 const VIEWERS_LIMIT = 500;
 const READINGS_WAITING = 5;
 
-let runtime: TestRuntime;
-let panel: Running;
 let cookie: string;
 
+const runtime = forAll(() =>
+  openTestRuntime(testSetup(), {
+    CLICKHOUSE_URL: NO_CLICKHOUSE,
+  }),
+);
+const panel = forAll(() => startPanel(runtime));
 beforeAll(async () => {
-  runtime = await openTestRuntime(testSetup(), {
-    CLICKHOUSE_URL: "http://nobody:nothing@127.0.0.1:1/none",
-  });
-  panel = await startPanel(runtime);
   cookie = (await makeAccount(runtime, "operator", "read-only")).cookie;
-});
-afterAll(async () => {
-  await panel.stop();
-  await runtime.end();
 });
 
 async function overview(): Promise<Overview> {

@@ -1,8 +1,9 @@
 /** Lists of the panel's API that can grow have one kind of pages: `limit`, `cursor`, `nextCursor` and `Link`. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { testSetup } from "#test/support/data/setup.ts";
-import { openTestPanel, type TestPanel } from "#test/support/product/panel.ts";
-import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
+import { forAll } from "#test/support/for-all.ts";
+import { openTestPanel } from "#test/support/product/panel.ts";
+import { openTestRuntime } from "#test/support/product/runtime.ts";
 
 interface Call {
   readonly parameters?: readonly { name: string; description?: string; deprecated?: boolean }[];
@@ -32,14 +33,12 @@ const SHORT = [
   "/panel/api/status-details",
 ];
 
-let runtime: TestRuntime;
-let panel: TestPanel;
 let lists: List[];
 let endpointId: string;
 
+const runtime = forAll(() => openTestRuntime(testSetup()));
+const panel = forAll(() => openTestPanel(runtime));
 beforeAll(async () => {
-  runtime = await openTestRuntime(testSetup());
-  panel = await openTestPanel(runtime);
   const { body } = await panel.call("GET", "/panel/api/openapi.json");
   const resolved = ({ $ref, ...schema }: Schema): Schema =>
     $ref ? body.components.schemas[$ref.split("/").at(-1) ?? ""] : schema;
@@ -54,10 +53,6 @@ beforeAll(async () => {
     alertEmail: "ops@acme.test",
   });
   ({ endpointId } = made.body);
-});
-afterAll(async () => {
-  await panel.end();
-  await runtime.end();
 });
 
 const paged = () => lists.filter(({ members }) => "nextCursor" in members);

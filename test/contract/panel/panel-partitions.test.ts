@@ -1,29 +1,21 @@
 /** What each partition takes, as the panel and `npx waybill slots` show it (docs/operations/redis.md, "Placement"). */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readPartitionLoads, startCallCounts } from "#core/placement/store/partition-load.ts";
 import { companyTag, PARTITION_TAGS, shipmentPartition } from "#core/platform/redis/keys.ts";
 import { takeCalls } from "#core/platform/redis/partition-calls.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { addShipment } from "#test/support/data/shipments.ts";
+import { forAll } from "#test/support/for-all.ts";
 import { outcomeOf, startCommand } from "#test/support/product/command.ts";
-import { openTestPanel, type TestPanel } from "#test/support/product/panel.ts";
-import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
+import { openTestPanel } from "#test/support/product/panel.ts";
+import { openTestRuntime } from "#test/support/product/runtime.ts";
 import { startRedisServer } from "#test/support/servers/redis-server.ts";
 
 const KEYS = 6_000;
 const VALUE = "x".repeat(1_000);
 
-let runtime: TestRuntime;
-let panel: TestPanel;
-
-beforeAll(async () => {
-  runtime = await openTestRuntime(testSetup());
-  panel = await openTestPanel(runtime);
-});
-afterAll(async () => {
-  await panel.end();
-  await runtime.end();
-});
+const runtime = forAll(() => openTestRuntime(testSetup()));
+const panel = forAll(() => openTestPanel(runtime));
 
 test("the bytes of a partition are estimated from random keys, whatever the number of keys", async () => {
   const { redis } = runtime;

@@ -1,9 +1,8 @@
 /** setup-file.md, The panel's HTTP API: endpoints. Document 3, Endpoint configuration, Signature rules, Limits. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
 import { allEntities } from "#core/configuration/store/entities.ts";
 import { SETUP_LOCK_KEY } from "#core/platform/redis/keys.ts";
-import type { Running } from "#core/runtime/runtime.ts";
 import { applySetup } from "#core/setup/store/apply-setup.ts";
 import { verifySignature } from "#core/webhooks/rules/signature.ts";
 import { disableEndpoint } from "#core/webhooks/store/endpoints.ts";
@@ -11,9 +10,9 @@ import { startWebhooks } from "#processors/webhooks/start.ts";
 import { testSetup, WEBHOOK_SECRET } from "#test/support/data/setup.ts";
 import { addShipment } from "#test/support/data/shipments.ts";
 import { eventually } from "#test/support/eventually.ts";
+import { forAll } from "#test/support/for-all.ts";
 import type { Answer } from "#test/support/product/api.ts";
-import { openTestPanel, type TestPanel } from "#test/support/product/panel.ts";
-import type { TestRuntime } from "#test/support/product/runtime.ts";
+import { openTestPanel } from "#test/support/product/panel.ts";
 import {
   applyEvents,
   openWebhookRuntime,
@@ -21,30 +20,17 @@ import {
   STATUS,
   setActive,
 } from "#test/support/product/webhooks.ts";
-import { type Receiver, startReceiver } from "#test/support/servers/receiver.ts";
+import { startReceiver } from "#test/support/servers/receiver.ts";
 
-let receiver: Receiver;
-let runtime: TestRuntime;
-let panel: TestPanel;
-let webhooks: Running;
 let shipments = 0;
 
 const OUTLET = "/panel/api/channels/acme-outlet/webhooks";
 const made: string[] = [];
 
-beforeAll(async () => {
-  receiver = await startReceiver();
-  runtime = await openWebhookRuntime([]);
-  panel = await openTestPanel(runtime);
-  webhooks = await startWebhooks(runtime);
-});
-
-afterAll(async () => {
-  await webhooks.stop();
-  await panel.end();
-  await runtime.end();
-  await receiver.stop();
-});
+const receiver = forAll(startReceiver);
+const runtime = forAll(() => openWebhookRuntime([]));
+const panel = forAll(() => openTestPanel(runtime));
+forAll(() => startWebhooks(runtime));
 
 afterEach(async () => {
   for (const id of made.splice(0)) await panel.call("DELETE", `/panel/api/webhooks/${id}`);

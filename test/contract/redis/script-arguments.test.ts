@@ -2,11 +2,11 @@
  * A script that is given malformed arguments fails before it has changed anything. Each real call is spoilt in every way
  * below before it is made: where Redis answers with an error the store must be as it was.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { type Redis, run } from "#core/platform/redis/client.ts";
 import { packList } from "#core/platform/redis/packed-list.ts";
 import { readAll, writeAll } from "#test/support/data/everything.ts";
-import type { TestRuntime } from "#test/support/product/runtime.ts";
+import { forAll } from "#test/support/for-all.ts";
 import {
   openScriptRuntime,
   type ScriptCall,
@@ -21,15 +21,11 @@ const refused = new Map<ScriptName, number>();
 /** Refusals that have left something behind. */
 const broken: string[] = [];
 
-let runtime: TestRuntime;
-
+const runtime = forAll(() => openScriptRuntime());
 beforeAll(async () => {
-  runtime = await openScriptRuntime();
   const keysOf = () => runtime.redis.keys("{[ek]*");
   await useAllScripts(runtime, (name, call) => spoil(runtime.redis, name, call, keysOf));
 }, 300_000);
-
-afterAll(() => runtime.end());
 
 async function spoil(
   redis: Redis,

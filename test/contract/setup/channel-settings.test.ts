@@ -7,8 +7,9 @@ import type { CHANNEL_SETTINGS } from "#core/configuration/rules/settings.ts";
 import { entityKey } from "#core/configuration/store/entities.ts";
 import { applySetupFile } from "#core/runtime/runtime.ts";
 import { testSetup } from "#test/support/data/setup.ts";
-import { openTestPanel, type TestPanel } from "#test/support/product/panel.ts";
-import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
+import { forAll } from "#test/support/for-all.ts";
+import { openTestPanel } from "#test/support/product/panel.ts";
+import { openTestRuntime } from "#test/support/product/runtime.ts";
 import { PAGE, withSettings } from "#tools/settings-table/settings-table.ts";
 
 /** What CONTRIBUTING.md says to change for a new setting, the code that uses its value apart. */
@@ -101,19 +102,11 @@ test("the page of the operators has every setting as it is defined", async () =>
 });
 
 describe("beside another version", () => {
-  let runtime: TestRuntime;
-  let panel: TestPanel;
   const key = () =>
     entityKey("channel", String(runtime.live.configuration().channelByCode.get("acme-it")?.id));
 
-  beforeAll(async () => {
-    runtime = await openTestRuntime(testSetup());
-    panel = await openTestPanel(runtime);
-  });
-  afterAll(async () => {
-    await panel.end();
-    await runtime.end();
-  });
+  const runtime = forAll(() => openTestRuntime(testSetup()));
+  const panel = forAll(() => openTestPanel(runtime));
 
   test("a setting that an earlier version has not stored has its default", async () => {
     const { redis, live } = runtime;

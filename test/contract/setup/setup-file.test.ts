@@ -1,5 +1,5 @@
 /** setup-file.md, The setup file: validation, idempotent application, secrets at rest. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { pino } from "pino";
 import { allEntities } from "#core/configuration/store/entities.ts";
 import { parseCidr } from "#core/platform/network/cidr.ts";
@@ -12,15 +12,10 @@ import { applySetup, SetupFaults } from "#core/setup/store/apply-setup.ts";
 import type { CatalogueEntry } from "#core/statuses/rules/map-status.ts";
 import { statusDetailText } from "#core/statuses/rules/status-text.ts";
 import { testSetup, WEBHOOK_SECRET } from "#test/support/data/setup.ts";
-import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
+import { forAll } from "#test/support/for-all.ts";
+import { openTestRuntime } from "#test/support/product/runtime.ts";
 
-let runtime: TestRuntime;
-
-beforeAll(async () => {
-  runtime = await openTestRuntime(fullSetup());
-});
-
-afterAll(() => runtime.end());
+const runtime = forAll(() => openTestRuntime(fullSetup()));
 
 /** The example of the document with every section filled. */
 function fullSetup(): SetupFile {

@@ -1,24 +1,19 @@
 /** lease.lua, one call at a time: how many deliveries of an endpoint begin, and how long endpoints at a limit pause. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { type Redis, run } from "#core/platform/redis/client.ts";
+import { beforeEach, describe, expect, test } from "bun:test";
+import { run } from "#core/platform/redis/client.ts";
 import { scriptOfParts } from "#core/platform/redis/script-parts.ts";
 import leaseSource from "#core/webhooks/store/deliveries/lease.lua" with { type: "text" };
 import endpointCapacity from "#core/webhooks/store/parts/endpoint-capacity.lua" with {
   type: "text",
 };
 import { scoresOf } from "#test/support/data/scores-of.ts";
+import { forAll } from "#test/support/for-all.ts";
 import { openTestRedis } from "#test/support/servers/servers.ts";
 
 const leaseScript = scriptOfParts(leaseSource, { "endpoint-capacity": endpointCapacity });
 
-let redis: Redis;
-let stop: () => Promise<void>;
-
-beforeAll(async () => {
-  ({ redis, stop } = await openTestRedis());
-});
-beforeEach(() => redis.flushAll());
-afterAll(() => stop());
+const store = forAll(openTestRedis);
+beforeEach(() => store.redis.flushAll());
 
 const NOW_MS = 1_000_000;
 const CONCURRENCY_LIFE_MS = 1_000;
@@ -53,15 +48,20 @@ async function begin(endpoints: Readonly<Record<string, Terms>>): Promise<Begun>
   });
   for (const [id, { waiting = 20 }] of Object.entries(endpoints)) {
     const deliveries = Array.from({ length: waiting }, (_, n) => `${id}${n}`);
-    await redis.del(`queue:${id}`);
-    if (waiting > 0) await redis.rPush(`queue:${id}`, deliveries);
+    await store.redis.del(`queue:${id}`);
+    if (waiting > 0) await store.redis.rPush(`queue:${id}`, deliveries);
   }
   const fixed = ["ring", "retry-ring", "leases", "flight", "turns", "failing"];
   const keys = [...fixed, "concurrencies", "rates", "pauses", ...ids.map((id) => `queue:${id}`)];
   const limits = [PER_FAILING, PER_SILENT, START, CONCURRENCY_LIFE_MS, 1e15, 0, ids.length];
   const numbers = [NOW_MS, 60_000, 1_000, 1_000, 1_000, ...limits].map(String);
   const args = [...numbers, ...ids, ...texts];
-  const [, text, pauseEnd] = await run<[string, string, string]>(redis, leaseScript, keys, args);
+  const [, text, pauseEnd] = await run<[string, string, string]>(
+    store.redis,
+    leaseScript,
+    keys,
+    args,
+  );
   const lines = text === "" ? [] : text.split("\n");
   const owners = lines.filter((_, at) => at % 4 === 0);
   const counts = ids.map((id) => [id, owners.filter((owner) => owner === id).length]);
@@ -70,18 +70,18 @@ async function begin(endpoints: Readonly<Record<string, Terms>>): Promise<Begun>
 
 /** So many of one endpoint, `a`. */
 const count = async (terms: Terms = {}) => (await begin({ a: terms })).counts["a"];
-const pauses = () => scoresOf(redis, "pauses");
+const pauses = () => scoresOf(store.redis, "pauses");
 
 describe("the concurrency of an endpoint", () => {
   const keep = (concurrency: number, usedAtMs = NOW_MS) =>
-    redis.hSet("concurrencies", "a", `${concurrency.toFixed(3)} 9.000 123 ${usedAtMs}`);
+    store.redis.hSet("concurrencies", "a", `${concurrency.toFixed(3)} 9.000 123 ${usedAtMs}`);
 
   test("is the starting one until a higher one is stored, and never above its maximum", async () => {
     expect(await count()).toBe(START);
-    await redis.del("flight");
+    await store.redis.del("flight");
     await keep(START + 2.9);
     expect(await count()).toBe(START + 2);
-    await redis.del("flight");
+    await store.redis.del("flight");
     expect(await count({ most: 2 })).toBe(2);
   });
 
@@ -93,30 +93,30 @@ describe("the concurrency of an endpoint", () => {
   test("is kept while in use, and starts over after that", async () => {
     await keep(9, NOW_MS - CONCURRENCY_LIFE_MS);
     expect(await count()).toBe(9);
-    await redis.del("flight");
+    await store.redis.del("flight");
     await keep(9, NOW_MS - CONCURRENCY_LIFE_MS - 1);
     expect(await count()).toBe(START);
   });
 
   test("counts what is in flight, and adds what begins", async () => {
-    await redis.hSet("flight", { a: "4", "w a": "3", other: "1" });
+    await store.redis.hSet("flight", { a: "4", "w a": "3", other: "1" });
     const begun = await begin({ a: {}, b: { waiting: 1 }, c: { waiting: 0 } });
     expect(begun).toEqual({ counts: { a: 2, b: 1, c: 0 }, pauseEnd: "" });
-    expect(await redis.hGetAll("flight")).toEqual({ a: "6", b: "1", "w a": "3", other: "1" });
+    expect(await store.redis.hGetAll("flight")).toEqual({ a: "6", b: "1", "w a": "3", other: "1" });
     expect(await count()).toBe(0);
-    expect(await redis.exists(["pauses", "rates"])).toBe(0);
+    expect(await store.redis.exists(["pauses", "rates"])).toBe(0);
   });
 
   test("of a failing endpoint is lower, and a silent one has a limit of its own", async () => {
-    await redis.zAdd("failing", [
+    await store.redis.zAdd("failing", [
       { value: "f", score: 1 },
       { value: "s", score: 1 },
     ]);
     const { counts } = await begin({ a: {}, f: {}, s: { silent: true, most: 1 } });
     expect(counts).toEqual({ a: START, f: PER_FAILING, s: PER_SILENT });
     const flight = { a: String(START), f: String(PER_FAILING), "w s": String(PER_SILENT) };
-    expect(await redis.hGetAll("flight")).toEqual(flight);
-    await redis.hSet("flight", { s: "9", "w s": "2" });
+    expect(await store.redis.hGetAll("flight")).toEqual(flight);
+    await store.redis.hSet("flight", { s: "9", "w s": "2" });
     expect((await begin({ s: { silent: true } })).counts).toEqual({ s: 1 });
   });
 });
@@ -124,9 +124,9 @@ describe("the concurrency of an endpoint", () => {
 describe("a limit of its own", () => {
   test("counts requests in slots and outside of them together", async () => {
     expect(await count({ inAll: 1 })).toBe(1);
-    await redis.hSet("flight", { a: "1", "w a": "2" });
+    await store.redis.hSet("flight", { a: "1", "w a": "2" });
     expect(await count({ inAll: 5 })).toBe(2);
-    expect(await redis.hGetAll("flight")).toEqual({ a: "3", "w a": "2" });
+    expect(await store.redis.hGetAll("flight")).toEqual({ a: "3", "w a": "2" });
     expect(await count({ inAll: 5 })).toBe(0);
     expect((await begin({ a: { silent: true, inAll: 5 } })).counts).toEqual({ a: 0 });
     expect((await begin({ a: { silent: true, inAll: 6 } })).counts).toEqual({ a: 1 });
@@ -135,16 +135,16 @@ describe("a limit of its own", () => {
 
 describe("a pause", () => {
   test("lasts until its end, and does not begin for an endpoint at its concurrency", async () => {
-    await redis.zAdd("pauses", { value: "a", score: NOW_MS + 1 });
+    await store.redis.zAdd("pauses", { value: "a", score: NOW_MS + 1 });
     expect(await count()).toBe(0);
-    await redis.zAdd("pauses", { value: "a", score: NOW_MS });
+    await store.redis.zAdd("pauses", { value: "a", score: NOW_MS });
     expect(await begin({ a: {} })).toEqual({ counts: { a: START }, pauseEnd: "" });
     expect(await pauses()).toEqual({ a: NOW_MS });
   });
 });
 
 describe("a rate", () => {
-  const rateOf = (id: string) => redis.hGet("rates", id);
+  const rateOf = (id: string) => store.redis.hGet("rates", id);
 
   test("allows its burst; the endpoint then pauses until the burst has refilled", async () => {
     const rate = "4 2";
@@ -157,7 +157,7 @@ describe("a rate", () => {
   });
 
   test("refills with time, up to its burst", async () => {
-    await redis.hSet("rates", "a", `1.500 ${NOW_MS - 1_000}`);
+    await store.redis.hSet("rates", "a", `1.500 ${NOW_MS - 1_000}`);
     expect(await begin({ a: { rate: "5 2" } })).toEqual({
       counts: { a: 3 },
       pauseEnd: String(NOW_MS + 2_250),
@@ -169,8 +169,8 @@ describe("a rate", () => {
       [`1.000 ${NOW_MS}`, 1],
       [`1.000 ${NOW_MS + 1_000}`, 1],
     ] as const) {
-      await redis.del(["flight", "pauses"]);
-      await redis.hSet("rates", "a", stored);
+      await store.redis.del(["flight", "pauses"]);
+      await store.redis.hSet("rates", "a", stored);
       expect([stored, await count({ rate: "5 3" })]).toEqual([stored, tokens]);
     }
   });
@@ -180,7 +180,7 @@ describe("a rate", () => {
       counts: { a: 1 },
       pauseEnd: String(NOW_MS + 1_000),
     });
-    await redis.del("pauses");
+    await store.redis.del("pauses");
     expect(await count({ rate: "1 1" })).toBe(0);
     expect(await rateOf("a")).toBe(`0.000 ${NOW_MS}`);
   });
@@ -192,19 +192,19 @@ describe("a rate", () => {
       pauseEnd: String(NOW_MS + 1),
     });
     expect(await pauses()).toEqual({ a: NOW_MS + 1_000, b: NOW_MS + 1, c: NOW_MS + 500 });
-    expect(await redis.hVals("rates")).toEqual(Array(3).fill(`0.000 ${NOW_MS}`));
+    expect(await store.redis.hVals("rates")).toEqual(Array(3).fill(`0.000 ${NOW_MS}`));
   });
 
   test("that is not used up is stored, and pauses nothing", async () => {
     const rate = "4 2";
     const begun = await begin({ a: { rate, waiting: 1 }, b: { rate, waiting: 0 } });
     expect(begun).toEqual({ counts: { a: 1, b: 0 }, pauseEnd: "" });
-    expect(await redis.hGetAll("rates")).toEqual({ a: `3.000 ${NOW_MS}` });
-    await redis.hSet("flight", "a", String(START - 1));
+    expect(await store.redis.hGetAll("rates")).toEqual({ a: `3.000 ${NOW_MS}` });
+    await store.redis.hSet("flight", "a", String(START - 1));
     expect(await begin({ a: { rate } })).toEqual({ counts: { a: 1 }, pauseEnd: "" });
-    expect(await redis.exists("pauses")).toBe(0);
-    await redis.hSet("flight", "a", String(START - 1));
-    await redis.hSet("rates", "a", `0.000 ${NOW_MS}`);
+    expect(await store.redis.exists("pauses")).toBe(0);
+    await store.redis.hSet("flight", "a", String(START - 1));
+    await store.redis.hSet("rates", "a", `0.000 ${NOW_MS}`);
     expect(await count({ rate })).toBe(0);
     expect(await pauses()).toEqual({ a: NOW_MS + 2_000 });
   });

@@ -1,29 +1,24 @@
 /** The queue scripts, called one at a time: endpoints with something to send are found, resumed or drained. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { type Redis, run, script } from "#core/platform/redis/client.ts";
+import { beforeEach, describe, expect, test } from "bun:test";
+import { run, script } from "#core/platform/redis/client.ts";
 import { FAILING_FROM } from "#core/platform/redis/keys.ts";
 import drainSource from "#core/webhooks/store/deliveries/drain.lua" with { type: "text" };
 import lookSource from "#core/webhooks/store/deliveries/look.lua" with { type: "text" };
 import resumeSource from "#core/webhooks/store/deliveries/resume.lua" with { type: "text" };
 import { scoresOf } from "#test/support/data/scores-of.ts";
+import { forAll } from "#test/support/for-all.ts";
 import { openTestRedis } from "#test/support/servers/servers.ts";
 
 const NOW_MS = 1_700_000_000_000;
 
-let redis: Redis;
-let stop: () => Promise<void>;
-
-beforeAll(async () => {
-  ({ redis, stop } = await openTestRedis());
-});
-beforeEach(() => redis.flushAll());
-afterAll(() => stop());
+const store = forAll(openTestRedis);
+beforeEach(() => store.redis.flushAll());
 
 type Scores = Readonly<Record<string, number>>;
 
 async function add(key: string, scores: Scores): Promise<void> {
   const members = Object.entries(scores).map(([value, score]) => ({ value, score }));
-  await redis.zAdd(key, members);
+  await store.redis.zAdd(key, members);
 }
 
 describe("look.lua", () => {
@@ -47,7 +42,7 @@ describe("look.lua", () => {
   async function look(limits: Limits = {}): Promise<Seen> {
     const { nowMs = NOW_MS, most = 10, failing = 10, retries = true, ended = 10 } = limits;
     const reply = await run<[string[], string[], string[], string[], string]>(
-      redis,
+      store.redis,
       script(lookSource),
       ["firstRing", "retryRing", "leases", "pauses"],
       [nowMs, most, failing, FAILING_FROM, retries ? 1 : 0, ended].map(String),
@@ -94,7 +89,7 @@ describe("look.lua", () => {
   });
 
   test("names the leases that have ended by the clock of Redis, earliest first", async () => {
-    const [seconds, micros] = await redis.sendCommand<[string, string]>(["TIME"]);
+    const [seconds, micros] = await store.redis.sendCommand<[string, string]>(["TIME"]);
     const clockMs = Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
     await add("leases", { b: clockMs, a: clockMs - 1, c: clockMs + 3_600_000 });
     expect((await look()).ended).toEqual(["a", "b"]);
@@ -117,29 +112,29 @@ describe("resume.lua", () => {
     const keys = ["firstRing", "retryRing", "pauses", "failing", "turns"];
     keys.push(...endpoints.flatMap((id) => [`queue:${id}`, `retries:${id}`]));
     const limits = [NOW_MS, FAILING_FROM].map(String);
-    return run<number>(redis, script(resumeSource), keys, [...limits, ...endpoints]);
+    return run<number>(store.redis, script(resumeSource), keys, [...limits, ...endpoints]);
   }
 
   test("ends the pauses that are over, to the millisecond, and no others", async () => {
     await add("pauses", { a: NOW_MS, b: NOW_MS + 1 });
     expect(await resume()).toBe(0);
     expect(await resume("a", "b", "unknown")).toBe(1);
-    expect(await scoresOf(redis, "pauses")).toEqual({ b: NOW_MS + 1 });
+    expect(await scoresOf(store.redis, "pauses")).toEqual({ b: NOW_MS + 1 });
     expect(await resume("a", "b")).toBe(0);
     await add("pauses", { a: 1, b: 2, c: 3 });
     expect(await resume("a", "b", "c")).toBe(3);
-    expect(await redis.dbSize()).toBe(0);
+    expect(await store.redis.dbSize()).toBe(0);
   });
 
   test("gives an endpoint with first attempts the next turn, a failing one behind all healthy ones", async () => {
-    await redis.set("turns", 7);
+    await store.redis.set("turns", 7);
     await add("pauses", { a: 1, b: 2, c: 3, d: 4 });
     await add("failing", { b: 5 });
-    for (const id of ["a", "b", "d"]) await redis.rPush(`queue:${id}`, "left");
+    for (const id of ["a", "b", "d"]) await store.redis.rPush(`queue:${id}`, "left");
     await add("firstRing", { d: 3 });
     expect(await resume("a", "b", "c", "d")).toBe(4);
-    expect(await scoresOf(redis, "firstRing")).toEqual({ d: 3, a: 8, b: FAILING_FROM + 9 });
-    expect(await scoresOf(redis, "retryRing")).toEqual({});
+    expect(await scoresOf(store.redis, "firstRing")).toEqual({ d: 3, a: 8, b: FAILING_FROM + 9 });
+    expect(await scoresOf(store.redis, "retryRing")).toEqual({});
   });
 
   test("places an endpoint with retries by the earliest one", async () => {
@@ -148,8 +143,8 @@ describe("resume.lua", () => {
     for (const id of ["a", "b", "c"]) await add(`retries:${id}`, { later: 90, first: 60 });
     await add("retryRing", { a: 10 });
     expect(await resume("a", "b", "c")).toBe(2);
-    expect(await scoresOf(redis, "retryRing")).toEqual({ a: 60, b: FAILING_FROM + 60 });
-    expect(await scoresOf(redis, "firstRing")).toEqual({});
+    expect(await scoresOf(store.redis, "retryRing")).toEqual({ a: 60, b: FAILING_FROM + 60 });
+    expect(await scoresOf(store.redis, "firstRing")).toEqual({});
   });
 });
 
@@ -168,19 +163,19 @@ describe("drain.lua", () => {
       ...ids,
     ];
     const args = ["ep", "switched off", String(firsts.length), ...ids];
-    return run<number>(redis, script(drainSource), keys, args);
+    return run<number>(store.redis, script(drainSource), keys, args);
   }
 
   /** All of these wait, and the endpoint stands in the rings. */
   async function wait(firsts: readonly string[], retries: readonly string[]): Promise<void> {
     for (const [at, id] of [...firsts, ...retries].entries()) {
       const state = firsts.includes(id) ? { s: "queued" } : { s: "waiting", d: "60" };
-      await redis.hSet(id, { i: "frozen", ...state });
+      await store.redis.hSet(id, { i: "frozen", ...state });
       await add("log", { [id]: 100 + at });
     }
-    await redis.pExpire("log", 50_000);
+    await store.redis.pExpire("log", 50_000);
     if (firsts.length > 0) {
-      await redis.rPush("queue", [...firsts]);
+      await store.redis.rPush("queue", [...firsts]);
       await add("firstRing", { ep: 1 });
     }
     if (retries.length > 0) {
@@ -194,71 +189,72 @@ describe("drain.lua", () => {
   test("fails what waits, which can be replayed as long as the log lives", async () => {
     await wait(["d1", "d2"], ["d3", "d4"]);
     expect(await drain(["d1", "d2"], ["d3", "d4"])).toBe(4);
-    for (const id of ["d1", "d2", "d3", "d4"]) expect(await redis.hGetAll(id)).toEqual(failed);
-    expect(await scoresOf(redis, "failures")).toEqual({ d1: 100, d2: 101, d3: 102, d4: 103 });
-    expect(await redis.pTTL("failures")).toBeWithin(1, 50_001);
-    expect(await redis.hGetAll("ledger")).toEqual({ "webhook:failed": "4" });
-    expect(await redis.exists(["queue", "retries", "firstRing", "retryRing"])).toBe(0);
+    for (const id of ["d1", "d2", "d3", "d4"])
+      expect(await store.redis.hGetAll(id)).toEqual(failed);
+    expect(await scoresOf(store.redis, "failures")).toEqual({ d1: 100, d2: 101, d3: 102, d4: 103 });
+    expect(await store.redis.pTTL("failures")).toBeWithin(1, 50_001);
+    expect(await store.redis.hGetAll("ledger")).toEqual({ "webhook:failed": "4" });
+    expect(await store.redis.exists(["queue", "retries", "firstRing", "retryRing"])).toBe(0);
   });
 
   test("fails a single one of either kind", async () => {
     await wait(["d1"], ["d2"]);
     expect(await drain(["d1"], [])).toBe(1);
-    expect(await redis.exists(["queue", "firstRing"])).toBe(0);
-    expect(await redis.hGetAll("ledger")).toEqual({ "webhook:failed": "1" });
+    expect(await store.redis.exists(["queue", "firstRing"])).toBe(0);
+    expect(await store.redis.hGetAll("ledger")).toEqual({ "webhook:failed": "1" });
     expect(await drain([], ["d2"])).toBe(1);
-    expect(await redis.exists(["retries", "retryRing"])).toBe(0);
-    expect(await scoresOf(redis, "failures")).toEqual({ d1: 100, d2: 101 });
+    expect(await store.redis.exists(["retries", "retryRing"])).toBe(0);
+    expect(await scoresOf(store.redis, "failures")).toEqual({ d1: 100, d2: 101 });
   });
 
   test("leaves what is not named waiting, and its endpoint in the rings", async () => {
     await wait(["d1", "d2", "d3", "d4"], ["d5", "d6"]);
     expect(await drain(["d1", "d2", "d3"], ["d5"])).toBe(4);
-    expect(await redis.lRange("queue", 0, -1)).toEqual(["d4"]);
-    expect(await redis.zRange("retries", 0, -1)).toEqual(["d6"]);
-    expect(await redis.hmGet("d4", ["s", "r"])).toEqual(["queued", null]);
-    expect(await redis.hGet("d6", "s")).toBe("waiting");
-    expect([await scoresOf(redis, "firstRing"), await scoresOf(redis, "retryRing")]).toEqual([
-      { ep: 1 },
-      { ep: 60 },
-    ]);
+    expect(await store.redis.lRange("queue", 0, -1)).toEqual(["d4"]);
+    expect(await store.redis.zRange("retries", 0, -1)).toEqual(["d6"]);
+    expect(await store.redis.hmGet("d4", ["s", "r"])).toEqual(["queued", null]);
+    expect(await store.redis.hGet("d6", "s")).toBe("waiting");
+    expect([
+      await scoresOf(store.redis, "firstRing"),
+      await scoresOf(store.redis, "retryRing"),
+    ]).toEqual([{ ep: 1 }, { ep: 60 }]);
   });
 
   test("changes nothing that has left its queue since it was read", async () => {
     await wait(["d1", "d2"], ["d3"]);
     // The first of those that were named, and a retry, are under way.
-    await redis.hSet("d0", { i: "frozen", s: "queued" });
-    await redis.hSet("d9", { i: "frozen", s: "waiting" });
+    await store.redis.hSet("d0", { i: "frozen", s: "queued" });
+    await store.redis.hSet("d9", { i: "frozen", s: "waiting" });
     expect(await drain(["d0", "d1"], ["d9"])).toBe(1);
-    expect(await redis.hGetAll("d0")).toEqual({ i: "frozen", s: "queued" });
-    expect(await redis.hGetAll("d9")).toEqual({ i: "frozen", s: "waiting" });
-    expect(await redis.lRange("queue", 0, -1)).toEqual(["d2"]);
+    expect(await store.redis.hGetAll("d0")).toEqual({ i: "frozen", s: "queued" });
+    expect(await store.redis.hGetAll("d9")).toEqual({ i: "frozen", s: "waiting" });
+    expect(await store.redis.lRange("queue", 0, -1)).toEqual(["d2"]);
     // Another one stands at the head now.
     expect(await drain(["d3"], [])).toBe(0);
-    expect(await redis.hGet("d2", "s")).toBe("queued");
-    expect(await redis.hGetAll("ledger")).toEqual({ "webhook:failed": "1" });
+    expect(await store.redis.hGet("d2", "s")).toBe("queued");
+    expect(await store.redis.hGetAll("ledger")).toEqual({ "webhook:failed": "1" });
   });
 
   test("leaves nothing behind if it finds nothing", async () => {
     expect(await drain([], [])).toBe(0);
-    await redis.hSet("d9", "s", "waiting");
+    await store.redis.hSet("d9", "s", "waiting");
     expect(await drain([], ["d9"])).toBe(0);
-    expect(await redis.keys("*")).toEqual(["d9"]);
+    expect(await store.redis.keys("*")).toEqual(["d9"]);
   });
 
   test("counts an expired delivery as failed, without recreating it", async () => {
     await wait(["d1"], ["d2"]);
-    await redis.del(["d1", "d2"]);
+    await store.redis.del(["d1", "d2"]);
     expect(await drain(["d1"], ["d2"])).toBe(2);
-    expect(await redis.hGetAll("ledger")).toEqual({ "webhook:failed": "2" });
-    expect(await redis.exists(["d1", "d2", "failures", "queue", "retries"])).toBe(0);
+    expect(await store.redis.hGetAll("ledger")).toEqual({ "webhook:failed": "2" });
+    expect(await store.redis.exists(["d1", "d2", "failures", "queue", "retries"])).toBe(0);
   });
 
   test("does not list one for replay that the log has lost", async () => {
     await wait(["d1"], []);
-    await redis.del("log");
+    await store.redis.del("log");
     expect(await drain(["d1"], [])).toBe(1);
-    expect(await redis.hGetAll("d1")).toEqual(failed);
-    expect(await redis.exists("failures")).toBe(0);
+    expect(await store.redis.hGetAll("d1")).toEqual(failed);
+    expect(await store.redis.exists("failures")).toBe(0);
   });
 });

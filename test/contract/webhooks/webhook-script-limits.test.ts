@@ -1,7 +1,8 @@
 /** What one call of a script of the webhooks takes, and that it refuses one more before it has changed anything. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { type Redis, run } from "#core/platform/redis/client.ts";
+import { expect, test } from "bun:test";
+import { run } from "#core/platform/redis/client.ts";
 import { packList } from "#core/platform/redis/packed-list.ts";
+import { forAll } from "#test/support/for-all.ts";
 import {
   type ScriptCall,
   type ScriptName,
@@ -9,14 +10,7 @@ import {
 } from "#test/support/scripts/webhook-scripts.ts";
 import { openTestRedis } from "#test/support/servers/servers.ts";
 
-let redis: Redis;
-let stop: () => Promise<void>;
-
-beforeAll(async () => {
-  ({ redis, stop } = await openTestRedis());
-});
-
-afterAll(() => stop());
+const store = forAll(openTestRedis);
 
 const names = (count: number, prefix: string) =>
   Array.from({ length: count }, (_, n) => `${prefix}${n}`);
@@ -150,18 +144,18 @@ const LIMITS: Limit[] = [
 ];
 
 test.each(LIMITS)("%s.lua takes no more %s than %i", async (name, _, most, call) => {
-  await redis.flushAll();
+  await store.redis.flushAll();
   const calls = [most, most + 1].map(call);
   const [last, more] = calls as [ScriptCall, ScriptCall];
-  const refused = run(redis, scriptNamed(name), more.keys, more.arguments);
+  const refused = run(store.redis, scriptNamed(name), more.keys, more.arguments);
   await expect(refused).rejects.toThrow(/malformed|fit|belong/);
-  expect(await redis.dbSize()).toBe(0);
-  await run(redis, scriptNamed(name), last.keys, last.arguments);
+  expect(await store.redis.dbSize()).toBe(0);
+  await run(store.redis, scriptNamed(name), last.keys, last.arguments);
 });
 
 test("finish.lua records nothing where no result is given", async () => {
-  await redis.flushAll();
+  await store.redis.flushAll();
   const args = ["1", "1", "1", "1e15", "4", "1", "1", packList([])];
-  expect(await run<number>(redis, scriptNamed("finish"), names(15, "key"), args)).toBe(0);
-  expect(await redis.dbSize()).toBe(0);
+  expect(await run<number>(store.redis, scriptNamed("finish"), names(15, "key"), args)).toBe(0);
+  expect(await store.redis.dbSize()).toBe(0);
 });

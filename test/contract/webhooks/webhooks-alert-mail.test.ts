@@ -1,5 +1,5 @@
 /** Document 3, Endpoint: alerts to alertEmail, by mail; never lost, never doubled. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, test } from "bun:test";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { allEntities } from "#core/configuration/store/entities.ts";
@@ -18,31 +18,24 @@ import {
 } from "#core/webhooks/store/endpoints.ts";
 import { startAlertMailer } from "#processors/webhooks/alert-mailer.ts";
 import { eventually } from "#test/support/eventually.ts";
-import type { TestRuntime } from "#test/support/product/runtime.ts";
+import { forAll } from "#test/support/for-all.ts";
 import {
   endpointOf,
   openWebhookRuntime,
   passTime,
   setActive,
 } from "#test/support/product/webhooks.ts";
-import { type MailServer, startMailServer } from "#test/support/servers/mail-server.ts";
+import { startMailServer } from "#test/support/servers/mail-server.ts";
 
-let runtime: TestRuntime;
-let server: MailServer;
 const mailers: { readonly loop: Ticking; readonly mailer: Mailer }[] = [];
 
-beforeAll(async () => {
-  runtime = await openWebhookRuntime([
+const runtime = forAll(() =>
+  openWebhookRuntime([
     { url: "https://m.example/hook?token=very-secret", alertEmail: "ops@acme.test" },
     { url: "https://m.example/other", alertEmail: "other@acme.test" },
-  ]);
-  server = await startMailServer();
-});
-
-afterAll(async () => {
-  await server.stop();
-  await runtime.end();
-});
+  ]),
+);
+const server = forAll(startMailServer);
 
 afterEach(async () => {
   for (const { loop, mailer } of mailers.splice(0)) {

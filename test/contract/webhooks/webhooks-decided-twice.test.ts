@@ -1,18 +1,13 @@
 /** Changes that are decided once, twice, and past the decisions that a shipment keeps: what is made, answered and counted. */
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
-import { type Redis, run } from "#core/platform/redis/client.ts";
+import { beforeEach, expect, test } from "bun:test";
+import { run } from "#core/platform/redis/client.ts";
 import { packList } from "#core/platform/redis/packed-list.ts";
+import { forAll } from "#test/support/for-all.ts";
 import { scriptNamed } from "#test/support/scripts/webhook-scripts.ts";
 import { openTestRedis } from "#test/support/servers/servers.ts";
 
-let redis: Redis;
-let stop: () => Promise<void>;
-
-beforeAll(async () => {
-  ({ redis, stop } = await openTestRedis());
-});
-beforeEach(() => redis.flushAll());
-afterAll(() => stop());
+const store = forAll(openTestRedis);
+beforeEach(() => store.redis.flushAll());
 
 interface Change {
   readonly shipment: string;
@@ -43,27 +38,27 @@ function decide(changes: readonly Change[], more: readonly string[] = []): Promi
   const numbers = [FROM_MS, 60_000, KEEP, 1_000].map(String);
   const lists = [packList(endpoints), packList([...list, ...more])];
   const args = [...numbers, "lane full", "1e15", ...lists, ...texts];
-  return run<number[]>(redis, scriptNamed("decide"), keys, args);
+  return run<number[]>(store.redis, scriptNamed("decide"), keys, args);
 }
 
 const changesOf = (shipment: string, events: readonly string[]) =>
   events.map((event): Change => ({ shipment, event, to: ["a"], not: ["filtered"] }));
 const counted = async () =>
-  (await redis.hmGet("ledger", ["webhook:send", "webhook:filtered"])).map(Number);
+  (await store.redis.hmGet("ledger", ["webhook:send", "webhook:filtered"])).map(Number);
 
 test(`a shipment keeps ${KEEP} decisions; changes past them are sent all the same, each once`, async () => {
   const changes = changesOf("s", ["one", "two", "three", "four"]);
   expect(await decide(changes.slice(0, KEEP + 1))).toEqual([1, 1, 1]);
   const kept = { one: "decision of one", two: "decision of two" };
-  expect(await redis.hGetAll("decisions:s")).toEqual(kept);
+  expect(await store.redis.hGetAll("decisions:s")).toEqual(kept);
   expect(await decide(changes)).toEqual([-1, -1, -1, 1]);
-  expect(await redis.hGetAll("decisions:s")).toEqual(kept);
+  expect(await store.redis.hGetAll("decisions:s")).toEqual(kept);
   const queued = ["one:a", "two:a", "three:a", "four:a"];
-  expect(await redis.lRange("queue:a", 0, -1)).toEqual(queued);
-  const texts = queued.map((id) => redis.hGet(`delivery:${id}`, "i"));
+  expect(await store.redis.lRange("queue:a", 0, -1)).toEqual(queued);
+  const texts = queued.map((id) => store.redis.hGet(`delivery:${id}`, "i"));
   expect(await Promise.all(texts)).toEqual(["a one", "a two", "a three", "a four"]);
   expect(await decide(changesOf("other", ["five"]))).toEqual([1]);
-  expect(await redis.hLen("decisions:other")).toBe(1);
+  expect(await store.redis.hLen("decisions:other")).toBe(1);
 });
 
 test("invariant 10: the ledger counts a delivery once, however often its change is handed in", async () => {
@@ -89,5 +84,5 @@ test("a change is answered with the number of its deliveries, which may be none"
 test("a list with one text too many is refused before anything is written", async () => {
   const changes = changesOf("s", ["one"]);
   await expect(decide(changes, ["surplus"])).rejects.toThrow("a change is cut off");
-  expect(await redis.dbSize()).toBe(0);
+  expect(await store.redis.dbSize()).toBe(0);
 });

@@ -1,46 +1,33 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import Stripe from "stripe";
 import { verifySignature } from "#core/webhooks/rules/signature.ts";
 import { replayDeliveries } from "#core/webhooks/store/deliveries/replays.ts";
 import { rotateEndpointSecret } from "#core/webhooks/store/endpoints.ts";
 import { WEBHOOK_SECRET } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
-import type { TestRuntime } from "#test/support/product/runtime.ts";
+import { forAll } from "#test/support/for-all.ts";
 import {
   applyEvents,
   deliveriesOf,
   endpointOf,
   newShipment,
   openWebhookRuntime,
-  type Pipeline,
   passTime,
   STATUS,
   sendDeps,
   startPipeline,
 } from "#test/support/product/webhooks.ts";
-import { type Receiver, startReceiver } from "#test/support/servers/receiver.ts";
+import { startReceiver } from "#test/support/servers/receiver.ts";
 
 /** What a busy machine may add between an attempt and its record. */
 const SLOWNESS_MS = 10_000;
 
-let receiver: Receiver;
-let runtime: TestRuntime;
-let pipeline: Pipeline;
-
 const MINUTE_S = 60;
 const HOUR_S = 3_600;
 
-beforeAll(async () => {
-  receiver = await startReceiver({ path: "/hook?shop=1" });
-  runtime = await openWebhookRuntime([{ url: receiver.url }]);
-  pipeline = startPipeline(runtime, sendDeps(runtime));
-});
-
-afterAll(async () => {
-  await pipeline.stop();
-  await runtime.end();
-  await receiver.stop();
-});
+const receiver = forAll(() => startReceiver({ path: "/hook?shop=1" }));
+const runtime = forAll(() => openWebhookRuntime([{ url: receiver.url }]));
+forAll(async () => startPipeline(runtime, sendDeps(runtime)));
 
 beforeEach(() => {
   receiver.requests.length = 0;

@@ -7,6 +7,7 @@ import { enableEndpoint, failingSince } from "#core/webhooks/store/endpoints.ts"
 import { checkHealth } from "#processors/webhooks/health-clock.ts";
 import { startWebhooks } from "#processors/webhooks/start.ts";
 import { eventually } from "#test/support/eventually.ts";
+import { forAll } from "#test/support/for-all.ts";
 import type { TestRuntime } from "#test/support/product/runtime.ts";
 import {
   applyEvents,
@@ -17,20 +18,13 @@ import {
   passTime,
   STATUS,
 } from "#test/support/product/webhooks.ts";
-import { type Receiver, startReceiver } from "#test/support/servers/receiver.ts";
+import { startReceiver } from "#test/support/servers/receiver.ts";
 import { startTestCluster } from "#test/support/servers/redis-cluster.ts";
 
 const HOUR_S = 3_600;
 const DAY_S = 24 * HOUR_S;
 
-let receiver: Receiver;
-
-beforeAll(async () => {
-  receiver = await startReceiver();
-});
-afterAll(async () => {
-  await receiver.stop();
-});
+const receiver = forAll(startReceiver);
 
 for (const store of ["one Redis", "a cluster"] as const) {
   describe(`on ${store}`, () => {

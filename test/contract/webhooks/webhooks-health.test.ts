@@ -1,7 +1,6 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { createRunningTime } from "#core/platform/log/running-time.ts";
 import { companyPartition, webhookKeys } from "#core/platform/redis/keys.ts";
-import type { Running } from "#core/runtime/runtime.ts";
 import { readAlerts, removeAlert } from "#core/webhooks/store/alerts.ts";
 import { readDecisions } from "#core/webhooks/store/deliveries/deliveries.ts";
 import {
@@ -14,7 +13,7 @@ import { requestTestEvent } from "#core/webhooks/store/webhook-tests.ts";
 import { checkHealth } from "#processors/webhooks/health-clock.ts";
 import { startWebhooks } from "#processors/webhooks/start.ts";
 import { eventually } from "#test/support/eventually.ts";
-import type { TestRuntime } from "#test/support/product/runtime.ts";
+import { forAll } from "#test/support/for-all.ts";
 import {
   applyEvents,
   deliveriesOf,
@@ -24,25 +23,13 @@ import {
   passTime,
   STATUS,
 } from "#test/support/product/webhooks.ts";
-import { type Receiver, startReceiver } from "#test/support/servers/receiver.ts";
+import { startReceiver } from "#test/support/servers/receiver.ts";
 
 const HOUR_S = 3_600;
 
-let receiver: Receiver;
-let runtime: TestRuntime;
-let webhooks: Running;
-
-beforeAll(async () => {
-  receiver = await startReceiver();
-  runtime = await openWebhookRuntime([{ url: receiver.url, include: ["consignee"] }]);
-  webhooks = await startWebhooks(runtime);
-});
-
-afterAll(async () => {
-  await webhooks.stop();
-  await runtime.end();
-  await receiver.stop();
-});
+const receiver = forAll(startReceiver);
+const runtime = forAll(() => openWebhookRuntime([{ url: receiver.url, include: ["consignee"] }]));
+forAll(() => startWebhooks(runtime));
 
 const main = () => endpointOf(runtime, "main");
 /** The partition of company acme. */

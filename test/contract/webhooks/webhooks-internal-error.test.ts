@@ -1,12 +1,12 @@
 /** An error of ours never ends a delivery: it waits for its retry by the schedule (document 3, "Delivery"). */
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { beforeEach, expect, test } from "bun:test";
 import { bumpVersion, readEntity, saveEntity } from "#core/configuration/store/entities.ts";
 import { registry } from "#core/platform/process/metrics.ts";
 import { createVault } from "#core/platform/secrets/secrets.ts";
 import { faultWaitMs } from "#core/webhooks/rules/retry-schedule.ts";
 import { readFailing } from "#core/webhooks/store/endpoints.ts";
 import { eventually } from "#test/support/eventually.ts";
-import type { TestRuntime } from "#test/support/product/runtime.ts";
+import { forAll } from "#test/support/for-all.ts";
 import {
   applyEvents,
   deliveriesOf,
@@ -18,27 +18,19 @@ import {
   sendDeps,
   startPipeline,
 } from "#test/support/product/webhooks.ts";
-import { type Receiver, startReceiver } from "#test/support/servers/receiver.ts";
+import { startReceiver } from "#test/support/servers/receiver.ts";
 
 const HOUR_S = 3_600;
 /** Nominal waits of the schedule, minutes; the last one goes on. */
 const WAITS = [1, 5, 15, 60, 180, 360, 720, 720, 720, 720];
 
-let receiver: Receiver;
-let runtime: TestRuntime;
-
-beforeAll(async () => {
-  receiver = await startReceiver();
-  runtime = await openWebhookRuntime([
+const receiver = forAll(startReceiver);
+const runtime = forAll(() =>
+  openWebhookRuntime([
     { url: receiver.url, statuses: ["IN_TRANSIT"] },
     { url: `${receiver.url}/second`, statuses: ["DEPARTED"] },
-  ]);
-});
-
-afterAll(async () => {
-  await runtime.end();
-  await receiver.stop();
-});
+  ]),
+);
 
 beforeEach(() => {
   receiver.requests.length = 0;

@@ -17,6 +17,7 @@ import { readMoment } from "#core/webhooks/store/shipment-moment.ts";
 import { startWebhooks } from "#processors/webhooks/start.ts";
 import { addShipment } from "#test/support/data/shipments.ts";
 import { eventually } from "#test/support/eventually.ts";
+import { forAll } from "#test/support/for-all.ts";
 import { openTestPanel, type TestPanel } from "#test/support/product/panel.ts";
 import type { TestRuntime } from "#test/support/product/runtime.ts";
 import {
@@ -27,9 +28,8 @@ import {
   passTime,
   STATUS,
 } from "#test/support/product/webhooks.ts";
-import { type Receiver, startReceiver } from "#test/support/servers/receiver.ts";
+import { startReceiver } from "#test/support/servers/receiver.ts";
 
-let receiver: Receiver;
 let runtime: TestRuntime;
 let panel: TestPanel;
 let webhooks: Running;
@@ -45,17 +45,11 @@ interface Item {
   readonly attempts: readonly Record<string, unknown>[];
 }
 
-beforeAll(async () => {
-  receiver = await startReceiver();
-});
+const receiver = forAll(startReceiver);
 
 beforeEach(async () => {
   receiver.requests.length = 0;
   receiver.behave(200);
-});
-
-afterAll(async () => {
-  await receiver.stop();
 });
 
 /** A runtime of its own for each group, so that logs hold only what the group has made. */
@@ -370,11 +364,10 @@ describe("document 3, Delivery: replaying one", () => {
     receiver.behave(200);
     const number = await deliver(1);
     const [delivered] = await items(`?trackingNumber=${number}`);
-    receiver.behave(async (_, response) => {
-      await Bun.sleep(1_000);
-      response.end();
-    });
+    const answered = Promise.withResolvers<void>();
+    receiver.behave((_, response) => void answered.promise.then(() => response.end()));
     const answers = await Promise.all([1, 2, 3].map(() => replay(delivered?.deliveryId)));
+    answered.resolve();
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409]);
     await isDelivered(number, 2);
   });

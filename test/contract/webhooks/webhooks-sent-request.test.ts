@@ -1,9 +1,8 @@
 /** Document 3, Receiver request sent by the service: what the delivery log tells of each request. */
-import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { afterEach, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { EARLIER_TARGETS_KEPT } from "#core/configuration/store/endpoint-entity.ts";
 import { shipmentPartition, webhookKeys } from "#core/platform/redis/keys.ts";
-import type { Running } from "#core/runtime/runtime.ts";
 import { applySetup } from "#core/setup/store/apply-setup.ts";
 import { v1EndpointId } from "#core/webhooks/rules/webhook-v1.ts";
 import { deliveryIdOf, readDecisions } from "#core/webhooks/store/deliveries/deliveries.ts";
@@ -11,8 +10,8 @@ import { startWebhooks } from "#processors/webhooks/start.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { addShipment } from "#test/support/data/shipments.ts";
 import { eventually } from "#test/support/eventually.ts";
-import { openTestPanel, type TestPanel } from "#test/support/product/panel.ts";
-import type { TestRuntime } from "#test/support/product/runtime.ts";
+import { forAll } from "#test/support/for-all.ts";
+import { openTestPanel } from "#test/support/product/panel.ts";
 import {
   applyEvents,
   deliveriesOf,
@@ -21,37 +20,22 @@ import {
   passTime,
   STATUS,
 } from "#test/support/product/webhooks.ts";
-import {
-  type ReceivedRequest,
-  type Receiver,
-  startReceiver,
-} from "#test/support/servers/receiver.ts";
+import { type ReceivedRequest, startReceiver } from "#test/support/servers/receiver.ts";
 
-let receiver: Receiver;
-let runtime: TestRuntime;
-let panel: TestPanel;
-let webhooks: Running;
 let shipments = 0;
 
-beforeAll(async () => {
-  receiver = await startReceiver();
-  runtime = await openWebhookRuntime([
+const receiver = forAll(startReceiver);
+const runtime = forAll(() =>
+  openWebhookRuntime([
     { url: `${receiver.url}?key=1`, trigger: "every_event", include: ["consignee"] },
-  ]);
-  panel = await openTestPanel(runtime);
-  webhooks = await startWebhooks(runtime);
-});
+  ]),
+);
+const panel = forAll(() => openTestPanel(runtime));
+forAll(() => startWebhooks(runtime));
 
 afterEach(() => {
   receiver.requests.length = 0;
   receiver.behave(200);
-});
-
-afterAll(async () => {
-  await webhooks.stop();
-  await panel.end();
-  await runtime.end();
-  await receiver.stop();
 });
 
 const id = () => endpointOf(runtime, "main").id;

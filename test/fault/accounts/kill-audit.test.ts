@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { askPanel, readPanel } from "#test/support/clients/operator.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
-import { BARE, newProduct, type Product } from "#test/support/product/product.ts";
+import { type Product, startProduct } from "#test/support/product/product.ts";
 import { STORES } from "#test/support/servers/stores.ts";
 
 const KILLS = 2;
@@ -23,8 +23,7 @@ describe.each(STORES)("on %s", (store) => {
   let size = 1_000;
 
   beforeAll(async () => {
-    product = await newProduct(BARE, testSetup(), {}, store);
-    await product.start();
+    product = await startProduct(testSetup(), {}, store);
   }, 300_000);
   afterAll(() => product?.end(), 300_000);
 

@@ -10,6 +10,7 @@ import { CHANGE_LOGS } from "#core/platform/redis/keys.ts";
 import { deliveredShipments, laneFields } from "#test/support/data/lanes.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
+import { forAll } from "#test/support/for-all.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
 import {
   type ClickhouseServer,
@@ -23,12 +24,7 @@ const ROWS = 6_000;
 /** Entries read per partition at once (`analytics/main.ts`). */
 const BATCH = 2_000;
 
-let runtime: TestRuntime;
-
-beforeAll(async () => {
-  runtime = await openTestRuntime(testSetup(), { LOG_LEVEL: "silent" });
-});
-afterAll(() => runtime.end());
+const runtime = forAll(() => openTestRuntime(testSetup(), { LOG_LEVEL: "silent" }));
 
 function question(destCap: string) {
   return { destCap, originCap: null, weightKg: null, couriers: ["GLS_ITA"], nowMs: NOW_MS };

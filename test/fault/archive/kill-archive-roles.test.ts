@@ -22,7 +22,7 @@ const SHIPMENTS = 150;
 const NEW_SHIPMENTS = 20;
 /** While shipments move, at least and at most, and while they are removed. */
 const KILLS = { moving: 6, movingMost: 90, removing: 4 };
-const GAP_MS = { least: 500, spread: 2_000 };
+const GAP_MS = { least: 200, spread: 1_000 };
 /** Whatever has not ended is over after 180 days. */
 const SILENCE_SECONDS = 181 * 86_400;
 /** Longer than the clock moves while shipments move. */

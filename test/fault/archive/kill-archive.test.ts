@@ -10,7 +10,7 @@ import { expectExactlyOnce } from "#test/support/data/oracle.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { RUN_MS, startMeasuring } from "#test/support/measured.ts";
-import { BARE, newProduct, type Product } from "#test/support/product/product.ts";
+import { type Product, startProduct } from "#test/support/product/product.ts";
 import {
   type ClickhouseServer,
   startClickhouseHttp,
@@ -43,8 +43,7 @@ describe.each(STORES)("on %s", (store) => {
     clickhouse = await startClickhouseHttp();
     const { address } = clickhouse;
     const env = { ...ENV, CLICKHOUSE_URL: address, CLICKHOUSE_READ_URL: address };
-    product = await newProduct(BARE, testSetup(), env, store);
-    await product.start();
+    product = await startProduct(testSetup(), env, store);
   }, 300_000);
 
   afterAll(async () => {

@@ -10,6 +10,7 @@ import { type Answer, type Merchant, signIn } from "#test/support/clients/mercha
 import { labelBody, labelSetup } from "#test/support/data/label-setup.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { productEnv } from "#test/support/product/product.ts";
+import { NO_CLICKHOUSE } from "#test/support/product/runtime.ts";
 import { pdfText } from "#test/support/rendered-label.ts";
 import { freePort } from "#test/support/servers/free-port.ts";
 import { type LabelGateway, startLabelGateway } from "#test/support/servers/label-gateway.ts";
@@ -48,7 +49,7 @@ beforeAll(async () => {
     LOG_LEVEL: "error",
     PUBLIC_URL: `http://127.0.0.1:${panelPort}`,
     NATIONAL_CARRIER_URL: gateway.url,
-    CLICKHOUSE_URL: "http://nobody:nothing@127.0.0.1:1/none",
+    CLICKHOUSE_URL: NO_CLICKHOUSE,
   };
   panel = startRole("panel");
   await Promise.all([startApi(), isAnswering("PANEL_PORT", "healthz")]);

@@ -1,21 +1,16 @@
 /** `Idempotency-Key` under kill -9: a merchant that repeats until it is answered creates everything once. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { request, shipmentItem, signIn } from "#test/support/clients/merchant.ts";
 import { listAll } from "#test/support/data/oracle.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
-import { BARE, newProduct, type Product } from "#test/support/product/product.ts";
+import { forAll } from "#test/support/for-all.ts";
+import { startProduct } from "#test/support/product/product.ts";
 
 const REQUESTS = 60;
 const KILLS = 3;
 
-let product: Product;
-
-beforeAll(async () => {
-  product = await newProduct(BARE, testSetup());
-  await product.start();
-}, 300_000);
-afterAll(() => product.end(), 300_000);
+const product = forAll(() => startProduct(testSetup()));
 
 test("repeated until it is answered, every request creates once and keeps its answer", async () => {
   const { body: granted } = await request("POST", `${product.api}/v2/auth/token`, {

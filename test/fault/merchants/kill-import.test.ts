@@ -11,7 +11,7 @@ import { expectSettled, listAll } from "#test/support/data/oracle.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { startMeasuring } from "#test/support/measured.ts";
-import { BARE, newProduct, type Product } from "#test/support/product/product.ts";
+import { type Product, startProduct } from "#test/support/product/product.ts";
 import { STORES } from "#test/support/servers/stores.ts";
 
 /** As many as are not imported before the last kill. */
@@ -23,8 +23,7 @@ describe.each(STORES)("on %s", (store) => {
   let other: Asking | null = null;
 
   beforeAll(async () => {
-    product = await newProduct(BARE, testSetup(), {}, store);
-    await product.start();
+    product = await startProduct(testSetup(), {}, store);
     // On one of the stores somebody else is at work, so that the import makes small steps and rests after each.
     if (store === "one Redis server") other = keepAsking(product);
   }, 300_000);

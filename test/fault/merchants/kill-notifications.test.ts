@@ -5,7 +5,7 @@ import { untilServed } from "#test/support/clients/until-served.ts";
 import { expectSettled, listAll } from "#test/support/data/oracle.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
-import { BARE, newProduct, type Product } from "#test/support/product/product.ts";
+import { type Product, startProduct } from "#test/support/product/product.ts";
 import { type MailServer, startMailServer } from "#test/support/servers/mail-server.ts";
 import { STORES } from "#test/support/servers/stores.ts";
 
@@ -23,8 +23,7 @@ describe.each(STORES)("on %s", (store) => {
     if (!channel) throw new Error("the test setup has no channel");
     const template = { event: "review", language: "it" as const, subject: "s", body: "b" };
     channel.emails = { managed: true, templates: [template] };
-    product = await newProduct(BARE, setup, { SMTP_URL: server.url }, store);
-    await product.start();
+    product = await startProduct(setup, { SMTP_URL: server.url }, store);
   }, 300_000);
 
   afterAll(async () => {

@@ -7,7 +7,7 @@ import { askPanel } from "#test/support/clients/operator.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { RUN_MS, startMeasuring } from "#test/support/measured.ts";
-import { BARE, newProduct, type Product } from "#test/support/product/product.ts";
+import { type Product, startProduct } from "#test/support/product/product.ts";
 
 /** Half of the time is for the overload, five minutes of an hour's run, and half for the soak. */
 const HALF_MS = Math.max(1_000, RUN_MS / 2);
@@ -33,8 +33,7 @@ beforeAll(async () => {
   const setup = testSetup();
   const gls = setup.couriers?.find(({ code }) => code === "GLS_ITA");
   Object.assign(gls ?? {}, { rateLimit: { perSecond: 100_000, burst: 1_000_000 } });
-  product = await newProduct(BARE, setup, { LOG_HIGH_WATER: String(HIGH_WATER) });
-  await product.start();
+  product = await startProduct(setup, { LOG_HIGH_WATER: String(HIGH_WATER) });
   await createShipments(product, "LOAD", SHIPMENTS);
 }, 600_000);
 

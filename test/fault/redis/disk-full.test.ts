@@ -11,7 +11,7 @@ import { expectExactlyOnce } from "#test/support/data/oracle.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { startMeasuring } from "#test/support/measured.ts";
-import { BARE, newProduct, type Product, productEnv } from "#test/support/product/product.ts";
+import { type Product, productEnv, startProduct } from "#test/support/product/product.ts";
 
 const SHIPMENTS = 20;
 const EVENTS_BETWEEN = 100;
@@ -34,8 +34,7 @@ beforeAll(async () => {
   );
   await chmod(server, 0o700);
   const env = { PATH: `${folder}:${productEnv()["PATH"]}` };
-  product = await newProduct(BARE, testSetup(), env);
-  await product.start();
+  product = await startProduct(testSetup(), env);
 }, 300_000);
 
 afterAll(async () => {

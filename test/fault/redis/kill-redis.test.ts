@@ -2,12 +2,13 @@
  * Redis killed under a product that lives on: the embedded one is part of the product and comes back by itself; masters of
  * a cluster lose nothing that was acknowledged (`REDIS_WAIT_REPLICAS`).
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { createShipments, startEventStream } from "#test/support/clients/event-stream.ts";
 import { expectExactlyOnce } from "#test/support/data/oracle.ts";
 import { testSetup } from "#test/support/data/setup.ts";
+import { forAll } from "#test/support/for-all.ts";
 import { RUN_MS, startMeasuring } from "#test/support/measured.ts";
-import { BARE, newProduct, type Product } from "#test/support/product/product.ts";
+import { startProduct } from "#test/support/product/product.ts";
 import { STORES } from "#test/support/servers/stores.ts";
 
 const SHIPMENTS = 100;
@@ -16,14 +17,7 @@ const KILLS = 3;
 const EVENTS_BETWEEN = 100;
 
 describe.each(STORES)("on %s", (store) => {
-  let product: Product;
-
-  beforeAll(async () => {
-    product = await newProduct(BARE, testSetup(), {}, store);
-    await product.start();
-  }, 300_000);
-
-  afterAll(() => product.end(), 300_000);
+  const product = forAll(() => startProduct(testSetup(), {}, store));
 
   test("a Redis killed in a stream of events is there again with everything it had acknowledged", async () => {
     const ids = await createShipments(product, "REDIS", SHIPMENTS);

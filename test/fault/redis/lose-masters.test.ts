@@ -2,13 +2,14 @@
  * Design, "Replicas": with `REDIS_WAIT_REPLICAS=1` each master of a cluster is killed in turn and stays away for a while. Its replica
  * takes over, is written to although it has no replica, and writes wait again once the killed node is back.
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { createShipments, startEventStream } from "#test/support/clients/event-stream.ts";
 import { readPanel } from "#test/support/clients/operator.ts";
 import { expectExactlyOnce } from "#test/support/data/oracle.ts";
 import { eventually } from "#test/support/eventually.ts";
+import { forAll } from "#test/support/for-all.ts";
 import { startMeasuring } from "#test/support/measured.ts";
-import { type ClusterProduct, openClusterProduct } from "#test/support/product/cluster-product.ts";
+import { openClusterProduct } from "#test/support/product/cluster-product.ts";
 
 const SHIPMENTS = 60;
 const SENDERS = 2;
@@ -18,12 +19,7 @@ const EVENTS_BETWEEN = 50;
 /** The guarantee, from the kill on; the replica has taken over after about 3 s. */
 const SERVING_LIMIT_MS = 15_000;
 
-let own: ClusterProduct;
-
-beforeAll(async () => {
-  own = await openClusterProduct();
-}, 300_000);
-afterAll(() => own.end(), 300_000);
+const own = forAll(() => openClusterProduct());
 
 const missing = async () =>
   (await readPanel(own.product, "/overview")).stores.redis.replicasMissing.length;

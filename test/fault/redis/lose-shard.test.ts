@@ -2,7 +2,7 @@
  * Design, "Part of the store away is part of the service away": a master and its replica are killed under the whole product. Everything
  * that does not need their shard is served and processed meanwhile, and once they are back nothing was lost or doubled.
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import type { CourierEvent } from "#core/events/rules/event.ts";
 import { seenBucket } from "#core/events/store/seen.ts";
 import { companyTag, trackingReference } from "#core/platform/redis/keys.ts";
@@ -13,8 +13,9 @@ import { readPanel } from "#test/support/clients/operator.ts";
 import { untilServed } from "#test/support/clients/until-served.ts";
 import { expectExactlyOnce } from "#test/support/data/oracle.ts";
 import { eventually } from "#test/support/eventually.ts";
+import { forAll } from "#test/support/for-all.ts";
 import { startMeasuring } from "#test/support/measured.ts";
-import { type ClusterProduct, openClusterProduct } from "#test/support/product/cluster-product.ts";
+import { openClusterProduct } from "#test/support/product/cluster-product.ts";
 import { areReady } from "#test/support/product/product.ts";
 
 const SHIPMENTS = 40;
@@ -26,12 +27,7 @@ const COURIER = "GLS_ITA";
 /** The first company of the setup has its partition there; the second one, the courier's rate and the configuration do not. */
 const LOST = companyTag(1);
 
-let own: ClusterProduct;
-
-beforeAll(async () => {
-  own = await openClusterProduct();
-}, 300_000);
-afterAll(() => own.end(), 300_000);
+const own = forAll(() => openClusterProduct());
 
 /** Events of numbers, each with its reference and its eventId in other shards. */
 async function eventsElsewhere(numbers: readonly string[], count: number): Promise<CourierEvent[]> {

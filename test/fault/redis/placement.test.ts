@@ -10,16 +10,11 @@ import { parseNodes } from "#core/platform/redis/nodes/cluster-nodes.ts";
 import { createShipments, startEventStream } from "#test/support/clients/event-stream.ts";
 import { readPanel } from "#test/support/clients/operator.ts";
 import { expectExactlyOnce } from "#test/support/data/oracle.ts";
-import { testSetup } from "#test/support/data/setup.ts";
+import { webhookSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { outcomeOf, startCommand } from "#test/support/product/command.ts";
-import { BARE, newProduct, type Product } from "#test/support/product/product.ts";
-import {
-  AUTHORITY,
-  attemptsOf,
-  type Receiver,
-  startReceiver,
-} from "#test/support/servers/receiver.ts";
+import { type Product, startProduct } from "#test/support/product/product.ts";
+import { attemptsOf, type Receiver, startReceiver, WEBHOOK_ENV } from "#test/support/servers/receiver.ts";
 import { startTestCluster, type TestCluster } from "#test/support/servers/redis-cluster.ts";
 
 const SHIPMENTS = 60;
@@ -35,15 +30,9 @@ beforeAll(async () => {
   cluster = await startTestCluster();
   await cluster.everywhere("CONFIG", "SET", "cluster-require-full-coverage", "no");
   receiver = await startReceiver();
-  const setup = testSetup();
-  const [channel] = setup.companies?.[0]?.channels ?? [];
-  if (channel) {
-    const common = { trigger: "every_event", alertEmail: "ops@acme.test" } as const;
-    channel.webhooks = [{ code: "main", url: receiver.url, ...common }];
-  }
-  const env = { WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8", WEBHOOK_CA_FILE: AUTHORITY.file };
-  product = await newProduct(BARE, setup, { ...env, ...clusterEnv() });
-  await product.start();
+  const setup = webhookSetup({ url: receiver.url, trigger: "every_event" });
+  const env = WEBHOOK_ENV;
+  product = await startProduct(setup, { ...env, ...clusterEnv() });
 }, 300_000);
 
 afterAll(async () => {

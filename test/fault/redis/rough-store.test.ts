@@ -11,7 +11,7 @@ import { expectExactlyOnce } from "#test/support/data/oracle.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { IS_MEASURED, RUN_MS, startMeasuring } from "#test/support/measured.ts";
-import { BARE, newProduct, type Product } from "#test/support/product/product.ts";
+import { type Product, startProduct } from "#test/support/product/product.ts";
 import {
   type ClickhouseServer,
   startClickhouseHttp,
@@ -50,8 +50,7 @@ beforeAll(async () => {
       CLICKHOUSE_URL: clickhouse.address,
       CLICKHOUSE_READ_URL: clickhouse.address,
     };
-    const product = await newProduct(BARE, testSetup(), env);
-    await product.start();
+    const product = await startProduct(testSetup(), env);
     return product;
   };
   first = await start(proxy.url);

@@ -1,24 +1,18 @@
 /** A master of a cluster that falls silent without closing its connections, under a product that lives on. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { createShipments, startEventStream } from "#test/support/clients/event-stream.ts";
 import { expectExactlyOnce } from "#test/support/data/oracle.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
+import { forAll } from "#test/support/for-all.ts";
 import { startMeasuring } from "#test/support/measured.ts";
-import { BARE, newProduct, type Product } from "#test/support/product/product.ts";
+import { startProduct } from "#test/support/product/product.ts";
 
 const SHIPMENTS = 100;
 const EVENTS_BETWEEN = 100;
 const LIMIT_MS = 60_000;
 
-let product: Product;
-
-beforeAll(async () => {
-  product = await newProduct(BARE, testSetup(), {}, "a six-node Redis Cluster");
-  await product.start();
-}, 300_000);
-
-afterAll(() => product.end(), 300_000);
+const product = forAll(() => startProduct(testSetup(), {}, "a six-node Redis Cluster"));
 
 test("its replica takes over, and nothing is lost or doubled", async () => {
   const ids = await createShipments(product, "SILENT", SHIPMENTS);

@@ -2,20 +2,16 @@
  * A cluster that is resharded under load: every slot of ours moves to another master and back while couriers send and a
  * merchant receives. Redis refuses what it cannot do while a slot lies between two masters; nothing is done by half.
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { createShipments, startEventStream } from "#test/support/clients/event-stream.ts";
 import { readPanel } from "#test/support/clients/operator.ts";
 import { expectExactlyOnce } from "#test/support/data/oracle.ts";
-import { testSetup } from "#test/support/data/setup.ts";
+import { webhookSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
+import { forAll } from "#test/support/for-all.ts";
 import { startMeasuring } from "#test/support/measured.ts";
-import { BARE, newProduct, type Product } from "#test/support/product/product.ts";
-import {
-  AUTHORITY,
-  attemptsOf,
-  type Receiver,
-  startReceiver,
-} from "#test/support/servers/receiver.ts";
+import { startProduct } from "#test/support/product/product.ts";
+import { attemptsOf, startReceiver, WEBHOOK_ENV } from "#test/support/servers/receiver.ts";
 
 const SHIPMENTS = 60;
 /** A third of the machine is enough: what counts is that calls meet slots half moved. */
@@ -25,26 +21,14 @@ const EVENTS_BETWEEN = 100;
 const SLOTS = 48;
 const SETTLE_LIMIT_MS = 120_000;
 
-let receiver: Receiver;
-let product: Product;
-
-beforeAll(async () => {
-  receiver = await startReceiver();
-  const setup = testSetup();
-  const [channel] = setup.companies?.[0]?.channels ?? [];
-  if (channel) {
-    const common = { trigger: "every_event", alertEmail: "ops@acme.test" } as const;
-    channel.webhooks = [{ code: "main", url: receiver.url, ...common }];
-  }
-  const env = { WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8", WEBHOOK_CA_FILE: AUTHORITY.file };
-  product = await newProduct(BARE, setup, env, "a six-node Redis Cluster");
-  await product.start();
-}, 300_000);
-
-afterAll(async () => {
-  await product.end();
-  await receiver.stop();
-}, 300_000);
+const receiver = forAll(startReceiver);
+const product = forAll(() =>
+  startProduct(
+    webhookSetup({ url: receiver.url, trigger: "every_event" }),
+    WEBHOOK_ENV,
+    "a six-node Redis Cluster",
+  ),
+);
 
 async function readLedger(): Promise<{ difference: Record<string, number>; delivered: number }> {
   return (await readPanel(product, "/overview")).ledger;

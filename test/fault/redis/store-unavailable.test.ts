@@ -8,11 +8,11 @@ import { createShipments, startEventStream } from "#test/support/clients/event-s
 import { type Merchant, request, signIn } from "#test/support/clients/merchant.ts";
 import { readPanel } from "#test/support/clients/operator.ts";
 import { expectExactlyOnce } from "#test/support/data/oracle.ts";
-import { testSetup } from "#test/support/data/setup.ts";
+import { webhookSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { startMeasuring } from "#test/support/measured.ts";
-import { BARE, newProduct, type Product } from "#test/support/product/product.ts";
-import { AUTHORITY, type Receiver, startReceiver } from "#test/support/servers/receiver.ts";
+import { type Product, startProduct } from "#test/support/product/product.ts";
+import { type Receiver, startReceiver, WEBHOOK_ENV } from "#test/support/servers/receiver.ts";
 import { startTestCluster } from "#test/support/servers/redis-cluster.ts";
 import { startRedisServer } from "#test/support/servers/redis-server.ts";
 
@@ -134,19 +134,13 @@ describe.each([
   beforeAll(async () => {
     receiver = await startReceiver();
     receiver.behave((_request, response) => void setTimeout(() => response.end(), ANSWER_MS));
-    const setup = testSetup();
-    const [channel] = setup.companies?.[0]?.channels ?? [];
-    const common = { trigger: "every_event", alertEmail: "ops@acme.test" } as const;
-    if (channel) {
-      channel.webhooks = [
-        { code: "one", url: receiver.url, ...common, statuses: ["IN_TRANSIT"] },
-        { code: "two", url: `${receiver.url}/2`, ...common, statuses: ["DEPARTED"] },
-      ];
-    }
+    const setup = webhookSetup(
+      { code: "one", url: receiver.url, trigger: "every_event", statuses: ["IN_TRANSIT"] },
+      { code: "two", url: `${receiver.url}/2`, trigger: "every_event", statuses: ["DEPARTED"] },
+    );
     store = await openFaultyStore();
-    const env = { WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8", WEBHOOK_CA_FILE: AUTHORITY.file };
-    product = await newProduct(BARE, setup, { ...env, ...store.env });
-    await product.start();
+    const env = WEBHOOK_ENV;
+    product = await startProduct(setup, { ...env, ...store.env });
   }, 300_000);
 
   afterAll(async () => {

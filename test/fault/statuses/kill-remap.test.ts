@@ -1,5 +1,5 @@
 /** A remap that is killed in the middle, again and again, ends complete: every shipment remapped, the books in balance. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { event, push } from "#test/support/clients/courier.ts";
 import { createShipments } from "#test/support/clients/event-stream.ts";
 import { signIn } from "#test/support/clients/merchant.ts";
@@ -7,7 +7,8 @@ import { askPanel, readPanel } from "#test/support/clients/operator.ts";
 import { expectSettled, listAll } from "#test/support/data/oracle.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
-import { BARE, newProduct, type Product } from "#test/support/product/product.ts";
+import { forAll } from "#test/support/for-all.ts";
+import { startProduct } from "#test/support/product/product.ts";
 import { STORES } from "#test/support/servers/stores.ts";
 
 const SHIPMENTS = 1_000;
@@ -16,14 +17,7 @@ const KILLS = { "one Redis server": 3, "a six-node Redis Cluster": 2 } as const;
 const LIFE_MS = { least: 20, spread: 300 };
 
 describe.each(STORES)("on %s", (store) => {
-  let product: Product;
-
-  beforeAll(async () => {
-    product = await newProduct(BARE, testSetup(), {}, store);
-    await product.start();
-  }, 300_000);
-
-  afterAll(() => product.end(), 300_000);
+  const product = forAll(() => startProduct(testSetup(), {}, store));
 
   test("kill -9 in the middle of a remap leaves no shipment behind", async () => {
     const ids = await createShipments(product, "RM", SHIPMENTS);

@@ -5,7 +5,7 @@ import { createShipments } from "#test/support/clients/event-stream.ts";
 import { askPanel, readPanel } from "#test/support/clients/operator.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
-import { BARE, newProduct, type Product } from "#test/support/product/product.ts";
+import { type Product, startProduct } from "#test/support/product/product.ts";
 import { type MailServer, startMailServer } from "#test/support/servers/mail-server.ts";
 import {
   AUTHORITY,
@@ -44,8 +44,7 @@ describe.each(STORES)("on %s", (store) => {
     } as const;
     if (channel) channel.webhooks = [webhook];
     const env = { WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8", WEBHOOK_CA_FILE: AUTHORITY.file };
-    product = await newProduct(BARE, setup, { ...env, SMTP_URL: mails.url }, store);
-    await product.start();
+    product = await startProduct(setup, { ...env, SMTP_URL: mails.url }, store);
   }, 300_000);
 
   afterAll(async () => {

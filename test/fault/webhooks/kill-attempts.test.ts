@@ -1,17 +1,13 @@
 /** Webhook attempts reach ClickHouse exactly once in effect, whatever is killed: the product, its Redis, its ClickHouse with it. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { event, pushUntilAccepted } from "#test/support/clients/courier.ts";
 import { createShipments } from "#test/support/clients/event-stream.ts";
 import { askPanel, readPanel } from "#test/support/clients/operator.ts";
-import { testSetup } from "#test/support/data/setup.ts";
+import { webhookSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
-import { BARE, newProduct, type Product } from "#test/support/product/product.ts";
-import {
-  AUTHORITY,
-  DELIVERED_LIMIT_MS,
-  type Receiver,
-  startReceiver,
-} from "#test/support/servers/receiver.ts";
+import { forAll } from "#test/support/for-all.ts";
+import { startProduct } from "#test/support/product/product.ts";
+import { DELIVERED_LIMIT_MS, startReceiver, WEBHOOK_ENV } from "#test/support/servers/receiver.ts";
 import { STORES } from "#test/support/servers/stores.ts";
 
 const SHIPMENTS = 10;
@@ -25,25 +21,11 @@ interface Logged {
 }
 
 describe.each(STORES)("on %s", (store) => {
-  let receiver: Receiver;
-  let product: Product;
-
-  beforeAll(async () => {
-    receiver = await startReceiver();
-    receiver.behave((_, response) => void setTimeout(() => response.end(), 20));
-    const setup = testSetup();
-    const [channel] = setup.companies?.[0]?.channels ?? [];
-    const common = { trigger: "every_event", alertEmail: "ops@acme.test" } as const;
-    if (channel) channel.webhooks = [{ code: "main", url: receiver.url, ...common }];
-    const env = { WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8", WEBHOOK_CA_FILE: AUTHORITY.file };
-    product = await newProduct(BARE, setup, env, store);
-    await product.start();
-  }, 300_000);
-
-  afterAll(async () => {
-    await product?.end();
-    await receiver?.stop();
-  }, 300_000);
+  const receiver = forAll(startReceiver);
+  const product = forAll(() =>
+    startProduct(webhookSetup({ url: receiver.url, trigger: "every_event" }), WEBHOOK_ENV, store),
+  );
+  beforeAll(() => receiver.behave((_, response) => void setTimeout(() => response.end(), 20)));
 
   const read = (path: string) => readPanel(product, path);
 

@@ -5,15 +5,15 @@ import { event, pushUntilAccepted } from "#test/support/clients/courier.ts";
 import { createShipments } from "#test/support/clients/event-stream.ts";
 import { askPanel, readPanel } from "#test/support/clients/operator.ts";
 import { expectExactlyOnce } from "#test/support/data/oracle.ts";
-import { testSetup } from "#test/support/data/setup.ts";
+import { webhookSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { startMeasuring } from "#test/support/measured.ts";
-import { BARE, newProduct, type Product } from "#test/support/product/product.ts";
+import { type Product, startProduct } from "#test/support/product/product.ts";
 import {
-  AUTHORITY,
   DELIVERED_LIMIT_MS,
   type Receiver,
   startReceiver,
+  WEBHOOK_ENV,
 } from "#test/support/servers/receiver.ts";
 import { STORES } from "#test/support/servers/stores.ts";
 
@@ -33,18 +33,12 @@ describe.each(STORES)("on %s", (store) => {
     [steady, slow] = await Promise.all([startReceiver(), startReceiver()]);
     steady.behave((_, response) => void setTimeout(() => response.end(), ANSWER_MS.steady));
     slow.behave((_, response) => void setTimeout(() => response.end(), ANSWER_MS.slow));
-    const setup = testSetup();
-    const [channel] = setup.companies?.[0]?.channels ?? [];
-    const common = { trigger: "every_event", alertEmail: "ops@acme.test" } as const;
-    if (channel) {
-      channel.webhooks = [
-        { code: "steady", url: steady.url, ...common },
-        { code: "slow", url: slow.url, ...common },
-      ];
-    }
-    const env = { WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8", WEBHOOK_CA_FILE: AUTHORITY.file };
-    product = await newProduct(BARE, setup, env, store);
-    await product.start();
+    const setup = webhookSetup(
+      { code: "steady", url: steady.url, trigger: "every_event" },
+      { code: "slow", url: slow.url, trigger: "every_event" },
+    );
+    const env = WEBHOOK_ENV;
+    product = await startProduct(setup, env, store);
   }, 300_000);
 
   afterAll(async () => {

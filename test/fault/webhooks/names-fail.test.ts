@@ -13,6 +13,7 @@ import { testSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { IS_MEASURED, noteSkipped, startMeasuring } from "#test/support/measured.ts";
 import { newProduct, type Product } from "#test/support/product/product.ts";
+import { NO_CLICKHOUSE } from "#test/support/product/runtime.ts";
 import { mayMount } from "#test/support/servers/mounts.ts";
 import { AUTHORITY, type Receiver, startReceiver } from "#test/support/servers/receiver.ts";
 import { type RedisServer, startRedisServer } from "#test/support/servers/redis-server.ts";
@@ -87,8 +88,8 @@ describe.skipIf(!canMount || !IS_MEASURED)("with name servers of its own", () =>
       // The runtime's own cache of names, 30 s as it comes.
       BUN_CONFIG_DNS_TIME_TO_LIVE_SECONDS: "1",
       // Not what this test is about.
-      CLICKHOUSE_URL: "http://nobody:nothing@127.0.0.1:1/none",
-      CLICKHOUSE_READ_URL: "http://nobody:nothing@127.0.0.1:1/none",
+      CLICKHOUSE_URL: NO_CLICKHOUSE,
+      CLICKHOUSE_READ_URL: NO_CLICKHOUSE,
     });
     await product.start();
   }, 300_000);

@@ -27,13 +27,20 @@ let panel: string;
 let env: Readonly<Record<string, string>>;
 let operator: Readonly<Record<string, string>>;
 let demo: ReturnType<typeof startCommand>;
+let output: Promise<string>;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "waybill-demo-"));
   const port = await freePort();
   panel = `http://127.0.0.1:${port}`;
-  env = { PANEL_PORT: String(port), MIMALLOC_PURGE_DELAY: "60000" };
+  env = {
+    PANEL_PORT: String(port),
+    LOG_LEVEL: "info",
+    DRAIN_SECONDS: "",
+    MIMALLOC_PURGE_DELAY: "60000",
+  };
   demo = startCommand(["bun", PROGRAM, "start"], env, { cwd: folder });
+  output = new Response(demo.stdout).text();
   await eventually(() => areReady([panel]), "the demo is ready", START_LIMIT_MS);
   const token = await readFile(join(folder, ".data", "demo", "secrets", "panel-token"), "utf8");
   operator = { authorization: `Bearer ${token.trim()}` };
@@ -221,4 +228,9 @@ describe("a command that is told of no store", () => {
     const { output } = await run("doctor").finally(own.stop);
     expect(output).toMatch(/^This is the store in \S*\.data\. .*DATA_DIR=\.data\/demo/);
   }, 300_000);
+
+test("a signal stops it without a drain", async () => {
+  demo.kill("SIGTERM");
+  expect(await output).toContain('"msg":"stopping"');
+  expect(await output).not.toContain('"msg":"draining"');
 });

@@ -15,7 +15,7 @@ import { event, push } from "#test/support/clients/courier.ts";
 import { labelBody, labelSetup } from "#test/support/data/label-setup.ts";
 import { WEBHOOK_SECRET } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
-import { BARE, newProduct, type Product, productEnv } from "#test/support/product/product.ts";
+import { type Product, productEnv, startProduct } from "#test/support/product/product.ts";
 import { freePort } from "#test/support/servers/free-port.ts";
 
 let product: Product;
@@ -70,8 +70,7 @@ beforeAll(async () => {
   }
   const setup = labelSetup();
   Object.assign(setup.couriers?.[0] ?? {}, { signatureRequired: true });
-  product = await newProduct(BARE, setup);
-  await product.start();
+  product = await startProduct(setup);
   packages = await packagesOf(product.api);
   succeed("npm", ["install", "--no-audit", "--no-fund", packages.npm]);
   if (PYTHON) installPython(PYTHON, VENV);

@@ -8,6 +8,7 @@ import { shipmentItem, signIn } from "#test/support/clients/merchant.ts";
 import { labelSetup } from "#test/support/data/label-setup.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { outcomeOf, startCommand } from "#test/support/product/command.ts";
+import { NO_CLICKHOUSE } from "#test/support/product/runtime.ts";
 import { freePort } from "#test/support/servers/free-port.ts";
 
 /** The others are built and started in the same way: `npm run tool -- binary`. */
@@ -56,7 +57,7 @@ beforeAll(async () => {
       DRAIN_SECONDS: "0",
       REDIS_URL: `redis://127.0.0.1:${redisPort}`,
       [variable]: String(ports[role]),
-      CLICKHOUSE_URL: "http://nobody:nothing@127.0.0.1:1/none",
+      CLICKHOUSE_URL: NO_CLICKHOUSE,
     };
     const stdio = ["ignore", "ignore", "inherit"] as const;
     const command = [join(elsewhere, `waybill-${role}`)];

@@ -17,7 +17,7 @@ import { makeAccount, type TestAccount } from "#test/support/data/accounts.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { addShipment } from "#test/support/data/shipments.ts";
 import { type Measuring, startMeasuring } from "#test/support/measured.ts";
-import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
+import { NO_CLICKHOUSE, openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
 
 interface Route {
   readonly method: string;
@@ -59,7 +59,7 @@ beforeAll(async () => {
     channel.webhooks = [{ code: "main", url, alertEmail: "ops@acme.test" }];
   }
   runtime = await openTestRuntime(setup, {
-    CLICKHOUSE_URL: "http://nobody:nothing@127.0.0.1:1/none",
+    CLICKHOUSE_URL: NO_CLICKHOUSE,
   });
   benchmarks = await openBenchmarks(runtime.config);
   insights = openInsights(runtime.config);

@@ -11,7 +11,7 @@ import { expectSettled } from "#test/support/data/oracle.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { startMeasuring } from "#test/support/measured.ts";
-import { BARE, newProduct, PANEL_TOKEN, type Product } from "#test/support/product/product.ts";
+import { PANEL_TOKEN, type Product, startProduct } from "#test/support/product/product.ts";
 
 const NAME = "Zyxwina";
 const MAIL = "zyxw.mail";
@@ -62,11 +62,10 @@ beforeAll(async () => {
     ] as never;
     channel.emails = { managed: true, statusNotifications: ["OUT_FOR_DELIVERY"] } as never;
   }
-  product = await newProduct(BARE, setup, {
+  product = await startProduct(setup, {
     LOG_LEVEL: "trace",
     WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8",
   });
-  await product.start();
   const body = { apiKey: "key_acme_main" };
   ({ token } = (await request("POST", `${product.api}/v2/auth/token`, body)).body);
 }, 300_000);

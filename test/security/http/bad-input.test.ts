@@ -13,7 +13,8 @@ import { type Dice, dice } from "#test/support/data/schema-draws.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { INPUTS_DUE, RUN_MS, startMeasuring } from "#test/support/measured.ts";
-import { BARE, newProduct, PANEL_TOKEN, type Product } from "#test/support/product/product.ts";
+import { PANEL_TOKEN, type Product, startProduct } from "#test/support/product/product.ts";
+import { NO_CLICKHOUSE } from "#test/support/product/runtime.ts";
 import { freePort } from "#test/support/servers/free-port.ts";
 
 /** A new one every run; put a printed one here to repeat its run. */
@@ -45,16 +46,15 @@ interface Described {
 
 beforeAll(async () => {
   const [processors, analytics] = await Promise.all([freePort(), freePort()]);
-  product = await newProduct(BARE, testSetup(), {
+  product = await startProduct(testSetup(), {
     PROCESSORS_PORT: String(processors),
     ANALYTICS_PORT: String(analytics),
     // Each request comes from an address of its own, so that no limit by address refuses it first.
     TRUSTED_PROXIES: "127.0.0.1",
     // Nothing listens there: what asks it is answered the documented 503 at once.
-    CLICKHOUSE_URL: "http://nobody:nothing@127.0.0.1:1/none",
-    CLICKHOUSE_READ_URL: "http://nobody:nothing@127.0.0.1:1/none",
+    CLICKHOUSE_URL: NO_CLICKHOUSE,
+    CLICKHOUSE_READ_URL: NO_CLICKHOUSE,
   });
-  await product.start();
   const inside = [processors, analytics].map((port) => `http://127.0.0.1:${port}`);
   ports = [product.api, product.ingest, product.panel, ...inside];
   await createShipments(product, "BAD", 3);

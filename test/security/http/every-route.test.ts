@@ -25,7 +25,7 @@ import {
 import { testSetup } from "#test/support/data/setup.ts";
 import { startMeasuring } from "#test/support/measured.ts";
 import { item } from "#test/support/product/api.ts";
-import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
+import { NO_CLICKHOUSE, openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
 
 const PORTS = ["panel", "api", "ingest"] as const;
 type Port = (typeof PORTS)[number];
@@ -158,7 +158,7 @@ beforeAll(async () => {
   const [company] = setup.companies ?? [];
   if (company) company.products = ["api-parcels", "checkAddress"];
   runtime = await openTestRuntime(setup, {
-    CLICKHOUSE_URL: "http://nobody:nothing@127.0.0.1:1/none",
+    CLICKHOUSE_URL: NO_CLICKHOUSE,
     // Each request comes from an address of its own, so that no limit by address refuses it first.
     TRUSTED_PROXIES: "127.0.0.1",
   });

@@ -14,7 +14,7 @@ import { startJobs } from "#processors/jobs/start.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { item } from "#test/support/product/api.ts";
-import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
+import { NO_CLICKHOUSE, openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
 
 let runtime: TestRuntime;
 let api: Running;
@@ -29,7 +29,7 @@ beforeAll(async () => {
   Object.assign(acme ?? {}, { products: ["api-parcels", "checkAddress"] });
   Object.assign(acme?.channels?.[0] ?? {}, { addressCheck: true });
   runtime = await openTestRuntime(setup, {
-    CLICKHOUSE_URL: "http://nobody:nothing@127.0.0.1:1/none",
+    CLICKHOUSE_URL: NO_CLICKHOUSE,
   });
   api = await startApi(runtime);
   panel = await startPanel(runtime);

@@ -23,12 +23,7 @@ export interface AnswerChecker {
 }
 
 export function answerChecker(routes: readonly Route[], api: Api): AnswerChecker {
-  const document = openApiDocument(routes, api);
-  const paths = document.paths as unknown as Record<string, Record<string, DescribedOperation>>;
-  const templates = Object.keys(paths)
-    .toSorted((one, other) => one.split("{").length - other.split("{").length)
-    .map((path) => ({ path, form: new RegExp(`^${path.replaceAll(/\{\w+\}/g, "[^/]+")}/?$`) }));
-  const fits = validator(document);
+  const { paths, templates, fits } = describedBy(routes, api);
   const seen = new Set<string>();
 
   function check({ method, path: target, status, headers, body }: GivenAnswer): void {
@@ -59,6 +54,26 @@ export function answerChecker(routes: readonly Route[], api: Api): AnswerChecker
   return { check, seen };
 }
 
+type Described = ReturnType<typeof describe>;
+
+/** Of the apps of this process, by their routes: a document and the validators of its schemas take a quarter of a second. */
+const described = new Map<Api, Map<string, Described>>();
+
+function describedBy(routes: readonly Route[], api: Api): Described {
+  const known = described.getOrInsertComputed(api, () => new Map());
+  const key = routes.map(({ method, path }) => `${method} ${path}`).join("\n");
+  return known.getOrInsertComputed(key, () => describe(routes, api));
+}
+
+function describe(routes: readonly Route[], api: Api) {
+  const document = openApiDocument(routes, api);
+  const paths = document.paths as unknown as Record<string, Record<string, DescribedOperation>>;
+  const templates = Object.keys(paths)
+    .toSorted((one, other) => one.split("{").length - other.split("{").length)
+    .map((path) => ({ path, form: new RegExp(`^${path.replaceAll(/\{\w+\}/g, "[^/]+")}/?$`) }));
+  return { paths, templates, fits: validator(document) };
+}
+
 interface DescribedOperation {
   readonly operationId: string;
   readonly responses: Readonly<
@@ -77,11 +92,11 @@ function validator(document: object): (schema: Json, value: unknown) => string |
   const ajv = new Ajv2020({ strict: false, allErrors: true });
   addFormats(ajv);
   ajv.addSchema({ $id: "document", ...closed(document) });
-  const compiled = new Map<string, ReturnType<typeof ajv.compile>>();
+  const compiled = new Map<Json, ReturnType<typeof ajv.compile>>();
   return (schema, value) => {
-    const text = JSON.stringify(closed(schema)).replaceAll('"#/', '"document#/');
-    const validate = compiled.get(text) ?? ajv.compile(JSON.parse(text));
-    compiled.set(text, validate);
+    const validate = compiled.getOrInsertComputed(schema, () =>
+      ajv.compile(JSON.parse(JSON.stringify(closed(schema)).replaceAll('"#/', '"document#/'))),
+    );
     return validate(value) ? null : ajv.errorsText(validate.errors);
   };
 }

@@ -2,7 +2,6 @@
 import type { AccountKind, Role } from "#core/accounts/rules/roles.ts";
 import { acceptLink, inviteAccount } from "#core/accounts/store/accounts.ts";
 import type { AccountEntity } from "#core/configuration/rules/entities.ts";
-import { hashPassword } from "#core/platform/secrets/passwords.ts";
 import { logInAccount } from "#panel/server/accounts/log-in.ts";
 import type { TestRuntime } from "#test/support/product/runtime.ts";
 
@@ -13,22 +12,32 @@ export interface TestAccount {
   readonly password: string;
 }
 
-let hash: Promise<string> | undefined;
 const PASSWORD = "correct horse battery";
+/** A hash names what it costs: one that is quick to verify, since tests log in hundreds of times. */
+export const QUICK_HASH = await Bun.password.hash(PASSWORD, {
+  algorithm: "argon2id",
+  memoryCost: 64,
+  timeCost: 1,
+});
 
+/** @param owner by default the address is named after the role and the tenant */
 export async function makeAccount(
   runtime: TestRuntime,
   kind: AccountKind,
   role: Role,
-  owner: { readonly companyCode?: string; readonly courierCode?: string } = {},
+  owner: {
+    readonly companyCode?: string;
+    readonly courierCode?: string;
+    readonly email?: string;
+  } = {},
 ): Promise<TestAccount> {
   const { redis, live } = runtime;
   const { companyCode = "", courierCode = "" } = owner;
-  const email = `${role}@${companyCode || courierCode || "operators"}.test`.toLowerCase();
+  const own = `${role}@${companyCode || courierCode || "operators"}.test`.toLowerCase();
+  const { email = own } = owner;
   const wanted = { email, name: role, kind, role, companyCode, courierCode };
   const { token } = await inviteAccount(redis, wanted, live.now());
-  hash ??= hashPassword(PASSWORD);
-  const acceptance = { passwordHash: await hash, name: null, email: null };
+  const acceptance = { passwordHash: QUICK_HASH, name: null, email: null };
   const account = await acceptLink(redis, token, acceptance, live.now());
   const cookie = (await logInAccount(runtime, account)).split(";")[0] ?? "";
   return { account, cookie, password: PASSWORD };

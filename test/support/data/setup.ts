@@ -1,9 +1,25 @@
 /** Setup files of the tests: two companies, three channels, two couriers. */
 import type { Channel } from "#core/configuration/store/configuration.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
-import type { SetupFile } from "#core/setup/rules/setup.ts";
+import type { SetupFile, SetupWebhook } from "#core/setup/rules/setup.ts";
 
 export const WEBHOOK_SECRET = `whsec_${"0123456789abcdef".repeat(4)}`;
+
+export type WebhookOptions = Partial<SetupWebhook> & { readonly url: string };
+
+/** With endpoints of channel acme-it: `main`, `second`, … unless they name themselves. */
+export function webhookSetup(...webhooks: readonly WebhookOptions[]): SetupFile {
+  const setup = testSetup();
+  const channel = setup.companies?.[0]?.channels?.[0];
+  if (!channel) throw new Error("the test setup has no channel");
+  channel.webhooks = webhooks.map((webhook, at) => ({
+    code: ["main", "second", "third", "fourth", "fifth"][at] ?? "more",
+    alertEmail: "ops@acme.test",
+    secret: WEBHOOK_SECRET,
+    ...webhook,
+  }));
+  return setup;
+}
 
 /** A fresh copy each time, so that a test can change it. */
 export function testSetup(): SetupFile {

@@ -13,13 +13,10 @@ import {
 import { openRuntime, type Runtime } from "#core/runtime/runtime.ts";
 import type { SetupFile } from "#core/setup/rules/setup.ts";
 import { type AnswerChecker, answerChecker } from "#test/support/clients/described-answers.ts";
-import { openTestRuntime, type TestRuntime } from "./runtime.ts";
+import { NO_CLICKHOUSE, openTestRuntime, type TestRuntime } from "./runtime.ts";
 
 /** Of every request that `call` sends. */
 const TEST_REQUEST_ID = "test-request";
-
-/** Nothing listens there: benchmarks answer 503, as in an installation whose ClickHouse is unavailable. */
-const NO_CLICKHOUSE = "http://nobody:nothing@127.0.0.1:1/none";
 
 export interface Answer {
   readonly status: number;
@@ -85,8 +82,12 @@ export async function openTestApi(
   return {
     runtime,
     routes: app.routes,
-    operations: describedRoutes(app.routes),
-    document: openApiDocument(app.routes, MERCHANT_API),
+    get operations() {
+      return describedRoutes(app.routes);
+    },
+    get document() {
+      return openApiDocument(app.routes, MERCHANT_API);
+    },
     seen: checker.seen,
     call,
     fetch: async (request) => app.handle(request),

@@ -4,7 +4,7 @@ import { createPanelApp } from "#panel/server/app.ts";
 import { PANEL_API } from "#panel/server/openapi.ts";
 import { answerChecker } from "#test/support/clients/described-answers.ts";
 import type { Answer } from "./api.ts";
-import type { TestRuntime } from "./runtime.ts";
+import { NO_CLICKHOUSE, type TestRuntime } from "./runtime.ts";
 
 export interface TestPanel {
   readonly handle: (request: Request) => Promise<Response>;
@@ -12,9 +12,6 @@ export interface TestPanel {
   readonly call: (method: string, path: string, body?: unknown) => Promise<Answer>;
   readonly end: () => Promise<void>;
 }
-
-/** Nothing listens there: what reads ClickHouse answers as while it is unavailable. */
-const NO_CLICKHOUSE = "http://nobody:nothing@127.0.0.1:1/none";
 
 export async function openTestPanel(runtime: TestRuntime): Promise<TestPanel> {
   const benchmarks = await openBenchmarks({ ...runtime.config, clickhouseUrl: NO_CLICKHOUSE });

@@ -145,6 +145,20 @@ export async function newProduct(
   };
 }
 
+/** The bare product, ready. */
+export async function startProduct(
+  setup: SetupFile,
+  env: Readonly<Record<string, string>> = {},
+  kind: StoreKind = "one Redis server",
+): Promise<Product> {
+  const product = await newProduct(BARE, setup, env, kind);
+  await product.start().catch(async (error: unknown) => {
+    await product.end();
+    throw error;
+  });
+  return product;
+}
+
 /** Whether `/readyz` answers 200 at each of the addresses. */
 export async function areReady(urls: readonly string[]): Promise<boolean> {
   const answers = await Promise.all(

@@ -13,6 +13,9 @@ export interface TestRuntime extends Runtime {
   readonly end: () => Promise<void>;
 }
 
+/** Nothing listens there: what reads ClickHouse answers as while it is unavailable. */
+export const NO_CLICKHOUSE = "http://nobody:nothing@127.0.0.1:1/none";
+
 /** Ports are free ones; the test clock is on; webhooks may reach the loopback network. */
 export async function openTestRuntime(
   setup: SetupFile,

@@ -7,7 +7,6 @@ import { encodeLoggedEvent } from "#core/events/store/event-log.ts";
 import { seenBucket } from "#core/events/store/seen.ts";
 import { type Consumer, type LogItem, startConsumer } from "#core/platform/log/consumer.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
-import type { SetupWebhook } from "#core/setup/rules/setup.ts";
 import type { Delivery } from "#core/webhooks/store/deliveries/deliveries.ts";
 import { listDeliveries } from "#core/webhooks/store/deliveries/delivery-log.ts";
 import {
@@ -29,12 +28,10 @@ import { type Deliverer, startDeliverer } from "#processors/webhooks/deliver.ts"
 import type { DeliverLimits } from "#processors/webhooks/deliver-limits.ts";
 import { createTransport, type TransportOptions } from "#processors/webhooks/transport.ts";
 import { event } from "#test/support/clients/courier.ts";
-import { testSetup, WEBHOOK_SECRET } from "#test/support/data/setup.ts";
+import { type WebhookOptions, webhookSetup } from "#test/support/data/setup.ts";
 import { addShipment } from "#test/support/data/shipments.ts";
 import { AUTHORITY } from "#test/support/servers/receiver.ts";
 import { openTestRuntime, type TestRuntime } from "./runtime.ts";
-
-export type WebhookOptions = Partial<SetupWebhook> & { readonly url: string };
 
 /** Endpoints of channel acme-it whose receivers the authority of the tests has signed, by code: `main`, `second`, … unless they name themselves. */
 export async function openWebhookRuntime(
@@ -42,16 +39,11 @@ export async function openWebhookRuntime(
   env: Readonly<Record<string, string>> = {},
   given?: Parameters<typeof openTestRuntime>[2],
 ): Promise<TestRuntime> {
-  const setup = testSetup();
-  const channel = setup.companies?.[0]?.channels?.[0];
-  if (!channel) throw new Error("the test setup has no channel");
-  channel.webhooks = webhooks.map((webhook, at) => ({
-    code: ["main", "second", "third", "fourth", "fifth"][at] ?? "more",
-    alertEmail: "ops@acme.test",
-    secret: WEBHOOK_SECRET,
-    ...webhook,
-  }));
-  return openTestRuntime(setup, { WEBHOOK_CA_FILE: AUTHORITY.file, ...env }, given);
+  return openTestRuntime(
+    webhookSetup(...webhooks),
+    { WEBHOOK_CA_FILE: AUTHORITY.file, ...env },
+    given,
+  );
 }
 
 export function endpointOf({ live }: TestRuntime, code: string): Endpoint {

@@ -46,6 +46,12 @@ async function createAuthority() {
 /** The certificate authority of this process, which ends with it. `file` is what WEBHOOK_CA_FILE takes. */
 export const AUTHORITY = await createAuthority();
 
+/** What lets a product send to receivers of this machine. */
+export const WEBHOOK_ENV = {
+  WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8",
+  WEBHOOK_CA_FILE: AUTHORITY.file,
+} as const;
+
 /** Signed by nobody but itself where no authority is given. */
 export function certificate(
   names: readonly string[],

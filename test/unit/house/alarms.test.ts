@@ -242,135 +242,88 @@ describe("while a store is away", () => {
   });
 });
 
-/**
- * What makes each alarm fire, and what follows, a sample a step (`a+bxn`: n further ones, each b more). A step is a minute.
- */
 interface Provocation {
-  readonly series: Readonly<Record<string, string>>;
-  /** The step at which it fires; 55 later it does not. */
   readonly at: number;
-  readonly step?: "1h";
+  readonly step: string;
+  readonly series: Record<string, string>;
 }
 
-const PROVOKED: Readonly<Record<string, Provocation>> = {
-  WaybillDown: { series: { 'up{job="waybill",role="api"}': "1x4 0x10 1x60" }, at: 10 },
-  WaybillRedisUnavailable: {
-    series: {
-      'waybill_store_failures_total{part="webhooks",store="redis"}': "0x4 1+5x10 51x60",
-      'waybill_store_failures_total{part="track",store="redis"}': "0x4 1+5x10 51x60",
-    },
-    at: 12,
-  },
-  WaybillClickhouseUnavailable: {
-    series: {
-      'waybill_store_failures_total{part="analytics",store="clickhouse"}': "0x4 1+5x10 51x60",
-    },
-    at: 12,
-  },
-  WaybillExportUnavailable: {
-    series: { 'waybill_store_failures_total{part="export",store="export"}': "0x4 1+5x10 51x60" },
-    at: 12,
-  },
-  WaybillReplicasMissing: { series: { waybill_replicas_missing: "0x4 1x10 0x60" }, at: 8 },
-  WaybillInternalErrors: {
-    series: { 'waybill_internal_errors_total{part="imports"}': "_x5 1x60" },
-    at: 8,
-  },
-  WaybillDeadLetters: {
-    series: { 'waybill_dead_letters_total{group="track"}': "0x5 1x60" },
-    at: 8,
-  },
-  WaybillDeadLettersAtLimit: {
-    series: { 'waybill_dead_letters_at_limit_total{group="track"}': "_x5 1x60" },
-    at: 8,
-  },
-  WaybillLag: {
-    series: { 'waybill_group_lag_seconds{log="change",group="analytics"}': "0x3 0+60x15 0x60" },
-    at: 15,
-  },
-  WaybillLogFilling: {
-    series: { 'waybill_group_lag_entries{log="event",group="track"}': "0x3 500001x10 500000x60" },
-    at: 10,
-  },
-  WaybillAuditFilling: {
-    series: { 'waybill_group_lag_entries{log="audit",group="audit"}': "2500x5 2501x10 2500x60" },
-    at: 12,
-  },
-  WaybillLedgerDifference: {
-    series: {
-      'waybill_ledger{entry="received"}': "100x70",
-      'waybill_ledger{entry="accepted"}': "89x40 90x40",
-      'waybill_ledger{entry="duplicate"}': "5x70",
-      'waybill_ledger{entry="unknown"}': "3x70",
-      'waybill_ledger{entry="invalid"}': "2x70",
-    },
-    at: 35,
-  },
-  WaybillServerErrors: {
-    series: {
-      'waybill_http_request_seconds_count{role="api",status="2xx"}': "0+100x80",
-      'waybill_http_request_seconds_count{role="api",status="5xx"}': "0+10x20 200x60",
-    },
-    at: 18,
-  },
-  WaybillSlow: {
-    series: {
-      'waybill_http_request_seconds_bucket{role="api",le="1"}': "0+90x30 2700+100x60",
-      'waybill_http_request_seconds_bucket{role="api",le="5"}': "0+100x30 3000+100x60",
-      'waybill_http_request_seconds_bucket{role="api",le="+Inf"}': "0+100x30 3000+100x60",
-    },
-    at: 25,
-  },
-  WaybillInvalidEvents: {
-    series: {
-      'waybill_events_total{courier="GLS_ITA",outcome="ACCEPTED"}': "0+80x90",
-      'waybill_events_total{courier="GLS_ITA",outcome="INVALID"}': "0+20x35 700x60",
-    },
-    at: 33,
-  },
-  WaybillWebhooksFailing: {
-    series: {
-      'waybill_webhook_attempts_total{outcome="delivered"}': "0+10x90",
-      'waybill_webhook_attempts_total{outcome="retry"}': "0+20x35 700x60",
-    },
-    at: 33,
-  },
-  WaybillAlertMailsFailing: {
-    series: { 'waybill_webhook_alert_mails_total{outcome="failed"}': "_x5 1x60" },
-    at: 8,
-  },
-  WaybillAttemptsDropped: {
-    series: { 'waybill_attempt_log{entry="dropped"}': "0x15 7x60" },
-    at: 20,
-  },
-  WaybillEventsNotSetAside: {
-    series: { 'waybill_events_not_set_aside_total{courier="BRT_ITA"}': "_x5 3x60" },
-    at: 8,
-  },
-  WaybillBenchmarksFailing: {
-    series: { 'waybill_benchmark_failures_total{reason="TIMEOUT"}': "0x5 0+1x10 10x60" },
-    at: 14,
-  },
-  // The clock of these tests begins at 0.
-  WaybillExportOverdue: {
-    series: { waybill_export_finished_seconds: "3600x55 378000x60" },
-    at: 50,
-    step: "1h",
-  },
-  WaybillArchiveOverdue: {
-    series: { waybill_archive_finished_seconds: "3600x35 270000x60" },
-    at: 30,
-    step: "1h",
-  },
-  WaybillArchiveDamaged: { series: { waybill_archive_damaged_rows: "0x5 2x10 0x60" }, at: 8 },
-  WaybillOpenFiles: {
-    series: {
-      'waybill_process_open_fds{role="ingest"}': "81x10 10x60",
-      'waybill_process_max_fds{role="ingest"}': "100x70",
-    },
-    at: 9,
-  },
-};
+/**
+ * What makes each alarm fire, and what follows: the step at which it fires (55 later it does not), how long a step is, and its series,
+ * a sample a step (`a+bxn`: n further ones, each b more). The clock of these tests begins at 0.
+ */
+const PROVOKED = readProvocations(`
+WaybillDown 10 1m
+  up{job="waybill",role="api"} 1x4 0x10 1x60
+WaybillRedisUnavailable 12 1m
+  waybill_store_failures_total{part="webhooks",store="redis"} 0x4 1+5x10 51x60
+  waybill_store_failures_total{part="track",store="redis"} 0x4 1+5x10 51x60
+WaybillClickhouseUnavailable 12 1m
+  waybill_store_failures_total{part="analytics",store="clickhouse"} 0x4 1+5x10 51x60
+WaybillExportUnavailable 12 1m
+  waybill_store_failures_total{part="export",store="export"} 0x4 1+5x10 51x60
+WaybillReplicasMissing 8 1m
+  waybill_replicas_missing 0x4 1x10 0x60
+WaybillInternalErrors 8 1m
+  waybill_internal_errors_total{part="imports"} _x5 1x60
+WaybillDeadLetters 8 1m
+  waybill_dead_letters_total{group="track"} 0x5 1x60
+WaybillDeadLettersAtLimit 8 1m
+  waybill_dead_letters_at_limit_total{group="track"} _x5 1x60
+WaybillLag 15 1m
+  waybill_group_lag_seconds{log="change",group="analytics"} 0x3 0+60x15 0x60
+WaybillLogFilling 10 1m
+  waybill_group_lag_entries{log="event",group="track"} 0x3 500001x10 500000x60
+WaybillAuditFilling 12 1m
+  waybill_group_lag_entries{log="audit",group="audit"} 2500x5 2501x10 2500x60
+WaybillLedgerDifference 35 1m
+  waybill_ledger{entry="received"} 100x70
+  waybill_ledger{entry="accepted"} 89x40 90x40
+  waybill_ledger{entry="duplicate"} 5x70
+  waybill_ledger{entry="unknown"} 3x70
+  waybill_ledger{entry="invalid"} 2x70
+WaybillServerErrors 18 1m
+  waybill_http_request_seconds_count{role="api",status="2xx"} 0+100x80
+  waybill_http_request_seconds_count{role="api",status="5xx"} 0+10x20 200x60
+WaybillSlow 25 1m
+  waybill_http_request_seconds_bucket{role="api",le="1"} 0+90x30 2700+100x60
+  waybill_http_request_seconds_bucket{role="api",le="5"} 0+100x30 3000+100x60
+  waybill_http_request_seconds_bucket{role="api",le="+Inf"} 0+100x30 3000+100x60
+WaybillInvalidEvents 33 1m
+  waybill_events_total{courier="GLS_ITA",outcome="ACCEPTED"} 0+80x90
+  waybill_events_total{courier="GLS_ITA",outcome="INVALID"} 0+20x35 700x60
+WaybillWebhooksFailing 33 1m
+  waybill_webhook_attempts_total{outcome="delivered"} 0+10x90
+  waybill_webhook_attempts_total{outcome="retry"} 0+20x35 700x60
+WaybillAlertMailsFailing 8 1m
+  waybill_webhook_alert_mails_total{outcome="failed"} _x5 1x60
+WaybillAttemptsDropped 20 1m
+  waybill_attempt_log{entry="dropped"} 0x15 7x60
+WaybillEventsNotSetAside 8 1m
+  waybill_events_not_set_aside_total{courier="BRT_ITA"} _x5 3x60
+WaybillBenchmarksFailing 14 1m
+  waybill_benchmark_failures_total{reason="TIMEOUT"} 0x5 0+1x10 10x60
+WaybillExportOverdue 50 1h
+  waybill_export_finished_seconds 3600x55 378000x60
+WaybillArchiveOverdue 30 1h
+  waybill_archive_finished_seconds 3600x35 270000x60
+WaybillArchiveDamaged 8 1m
+  waybill_archive_damaged_rows 0x5 2x10 0x60
+WaybillOpenFiles 9 1m
+  waybill_process_open_fds{role="ingest"} 81x10 10x60
+  waybill_process_max_fds{role="ingest"} 100x70
+`);
+
+function readProvocations(text: string): Readonly<Record<string, Provocation>> {
+  const all: Record<string, Provocation> = {};
+  let last: Provocation | undefined;
+  for (const line of text.trim().split("\n")) {
+    const [first = "", ...rest] = line.trim().split(" ");
+    if (line.startsWith(" ")) Object.assign(last?.series ?? {}, { [first]: rest.join(" ") });
+    else last = all[first] = { at: Number(rest[0]), step: rest[1] ?? "", series: {} };
+  }
+  return all;
+}
 
 /** Its rules are checked by Prometheus' own tool where it is installed. */
 const promtool = Bun.which("promtool");
@@ -395,7 +348,7 @@ describe.if(promtool !== null)("by Prometheus itself", () => {
   async function runTests(alert: string) {
     const folder = await mkdtemp(join(tmpdir(), "waybill-alarms-"));
     made.push(folder);
-    const { series = {}, at = 0, step = "1m" } = PROVOKED[alert] ?? {};
+    const { at = 0, series = {}, step = "1m" } = PROVOKED[alert] ?? {};
     const instants = [
       [1, 0],
       [at, 1],

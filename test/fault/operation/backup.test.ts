@@ -12,7 +12,7 @@ import { testSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { startMeasuring } from "#test/support/measured.ts";
 import { outcomeOf, startCommand } from "#test/support/product/command.ts";
-import { BARE, newProduct, PANEL_TOKEN, type Product } from "#test/support/product/product.ts";
+import { BARE, PANEL_TOKEN, type Product, startProduct } from "#test/support/product/product.ts";
 
 const SHIPMENTS = 100;
 const PER_MESSAGE = 500;
@@ -40,8 +40,7 @@ describe("a backup of the embedded stores", () => {
     );
 
   async function startOn(dataDir: string): Promise<Product> {
-    product = await newProduct(BARE, testSetup(), { DATA_DIR: join(folder, dataDir) });
-    await product.start();
+    product = await startProduct(testSetup(), { DATA_DIR: join(folder, dataDir) });
     return product;
   }
 
