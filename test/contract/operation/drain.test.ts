@@ -11,16 +11,16 @@ import { event, push } from "#test/support/clients/courier.ts";
 import { openRawConnection, rawRequest } from "#test/support/clients/raw-http.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
+import { startCommand } from "#test/support/product/command.ts";
 import { BARE, newProduct, PANEL_TOKEN, type Product } from "#test/support/product/product.ts";
 import { createTestAuthority } from "#test/support/servers/certificates.ts";
 import {
   type ClickhouseServer,
   startClickhouseHttp,
 } from "#test/support/servers/clickhouse-http.ts";
-import { startCommand } from "#test/support/product/command.ts";
+import { freePort } from "#test/support/servers/free-port.ts";
 import { type RedisProxy, startRedisProxy } from "#test/support/servers/redis-proxy.ts";
 import { startTestRedis } from "#test/support/servers/servers.ts";
-import { freePort } from "#test/support/servers/free-port.ts";
 
 /** Longer than any test may take: only a signal ends it. */
 const FOR_EVER = "600";

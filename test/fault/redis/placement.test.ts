@@ -14,7 +14,12 @@ import { webhookSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { outcomeOf, startCommand } from "#test/support/product/command.ts";
 import { type Product, startProduct } from "#test/support/product/product.ts";
-import { attemptsOf, type Receiver, startReceiver, WEBHOOK_ENV } from "#test/support/servers/receiver.ts";
+import {
+  attemptsOf,
+  type Receiver,
+  startReceiver,
+  WEBHOOK_ENV,
+} from "#test/support/servers/receiver.ts";
 import { startTestCluster, type TestCluster } from "#test/support/servers/redis-cluster.ts";
 
 const SHIPMENTS = 60;

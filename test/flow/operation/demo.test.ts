@@ -33,13 +33,9 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "waybill-demo-"));
   const port = await freePort();
   panel = `http://127.0.0.1:${port}`;
-  env = {
-    PANEL_PORT: String(port),
-    LOG_LEVEL: "info",
-    DRAIN_SECONDS: "",
-    MIMALLOC_PURGE_DELAY: "60000",
-  };
-  demo = startCommand(["bun", PROGRAM, "start"], env, { cwd: folder });
+  env = { PANEL_PORT: String(port), MIMALLOC_PURGE_DELAY: "60000" };
+  const own = { ...env, LOG_LEVEL: "info", DRAIN_SECONDS: "" };
+  demo = startCommand(["bun", PROGRAM, "start"], own, { cwd: folder });
   output = new Response(demo.stdout).text();
   await eventually(() => areReady([panel]), "the demo is ready", START_LIMIT_MS);
   const token = await readFile(join(folder, ".data", "demo", "secrets", "panel-token"), "utf8");
@@ -228,6 +224,7 @@ describe("a command that is told of no store", () => {
     const { output } = await run("doctor").finally(own.stop);
     expect(output).toMatch(/^This is the store in \S*\.data\. .*DATA_DIR=\.data\/demo/);
   }, 300_000);
+});
 
 test("a signal stops it without a drain", async () => {
   demo.kill("SIGTERM");
