@@ -3,6 +3,8 @@ import { eventually } from "#test/support/eventually.ts";
 
 /** A key that comes together with others is taken as pasted text: Tab would not complete. */
 const BETWEEN_KEYS_MS = 30;
+/** A program starts in a session of its own, which a busy machine may keep waiting. */
+const PROMPT_LIMIT_MS = 240_000;
 
 export function startTerminal(command: string[], env: Readonly<Record<string, string>>) {
   let screen = "";
@@ -19,7 +21,8 @@ export function startTerminal(command: string[], env: Readonly<Record<string, st
   return {
     screen: () => screen,
     /** Waits for a text that was not shown before the last key. */
-    shows: (text: string) => eventually(() => screen.includes(text), `the screen shows ${text}`),
+    shows: (text: string, limitMs = PROMPT_LIMIT_MS) =>
+      eventually(() => screen.includes(text), `the screen shows ${text}`, limitMs),
     async press(...keys: string[]) {
       screen = "";
       for (const key of keys) {
