@@ -217,6 +217,14 @@ describe("run as compose.yaml says", () => {
     expect(file.status).toBe(200);
   });
 
+  test("the API serves the clients that the image was built with", async () => {
+    const page = await (await fetch(`${URLS.api}/v2/clients/`)).text();
+    for (const [, path = ""] of page.matchAll(/href="([^"]+\.(?:tgz|whl))"/g)) {
+      expect([path, (await fetch(`${URLS.api}${path}`)).status]).toEqual([path, 200]);
+    }
+    expect(page).toMatch(/\.tgz[\s\S]*\.whl/);
+  });
+
   test("a setup file is applied by the service `setup`, and a signed event becomes a signed webhook", async () => {
     const setup = labelSetup();
     const webhook = { url: receiver.url, alertEmail: "ops@acme.test", secret: WEBHOOK_SECRET };
