@@ -51,41 +51,8 @@ const RETRY_LIMIT_SECONDS = 60;
 const RATE_TRIES = 3;
 
 export function createSender(target: Target, nowMs: () => number): Sender {
-  async function once(plain: Uint8Array | string | null, options: SendOptions): Promise<RawAnswer> {
-    const bytes = typeof plain === "string" ? new TextEncoder().encode(plain) : plain;
-    const body = bytes !== null && options.gzip ? gzipSync(bytes) : bytes;
-    const token = options.token === undefined ? target.token : options.token;
-    const headers: Record<string, string> = {
-      ...(body !== null && { "content-type": "application/json" }),
-      ...(options.gzip && { "content-encoding": "gzip" }),
-      ...(token !== null && { authorization: `Bearer ${token}` }),
-      ...(body !== null && bytes !== null && signatureOf(body, bytes, options)),
-      ...options.headers,
-    };
-    const method = options.method ?? "POST";
-    const path = options.path ?? "/v1/events/validate";
-    return ask(`${target.url}${path}`, { method, headers, body, tls: target.tls });
-  }
-
-  function signatureOf(body: Uint8Array, plain: Uint8Array, { signature }: SendOptions) {
-    if (signature) return { "x-service-signature": signature(body, plain) };
-    return (
-      target.secret && {
-        "x-service-signature": signMessage([target.secret], body, nowMs()),
-      }
-    );
-  }
-
-  async function send(plain: Uint8Array | string | null, options: SendOptions = {}) {
-    for (let left = RATE_TRIES; ; left -= 1) {
-      const { status, headers, text } = await once(plain, options);
-      if (status !== 429 || left === 0) return { status, headers, body: parsed(text) };
-      await setTimeout(
-        Math.min(Number(headers.get("retry-after") ?? 1), RETRY_LIMIT_SECONDS) * 1000,
-      );
-    }
-  }
-
+  const send = (plain: Uint8Array | string | null, options: SendOptions = {}) =>
+    sendUntilTaken(target, nowMs, plain, options);
   return {
     target,
     send,
@@ -101,6 +68,40 @@ export function createSender(target: Target, nowMs: () => number): Sender {
       return send(JSON.stringify(envelope), options);
     },
   };
+}
+
+async function sendUntilTaken(
+  target: Target,
+  nowMs: () => number,
+  plain: Uint8Array | string | null,
+  options: SendOptions,
+): Promise<Answer> {
+  for (let left = RATE_TRIES; ; left -= 1) {
+    const { status, headers, text } = await sendOnce(target, nowMs(), plain, options);
+    if (status !== 429 || left === 0) return { status, headers, body: parsed(text) };
+    const seconds = Math.min(Number(headers.get("retry-after") ?? 1), RETRY_LIMIT_SECONDS);
+    await setTimeout(seconds * 1000);
+  }
+}
+
+async function sendOnce(
+  { url, token: own, secret, tls }: Target,
+  nowMs: number,
+  plain: Uint8Array | string | null,
+  options: SendOptions,
+): Promise<RawAnswer> {
+  const bytes = typeof plain === "string" ? new TextEncoder().encode(plain) : plain;
+  const body = bytes !== null && options.gzip ? gzipSync(bytes) : bytes;
+  const { method = "POST", path = "/v1/events/validate", token = own, signature } = options;
+  const sign = signature ?? (secret && ((sent: Uint8Array) => signMessage([secret], sent, nowMs)));
+  const headers: Record<string, string> = {
+    ...(body !== null && { "content-type": "application/json" }),
+    ...(options.gzip && { "content-encoding": "gzip" }),
+    ...(token !== null && { authorization: `Bearer ${token}` }),
+    ...(body && bytes && sign && { "x-service-signature": sign(body, bytes) }),
+    ...options.headers,
+  };
+  return ask(`${url}${path}`, { method, headers, body, tls });
 }
 
 function parsed(text: string): Answer["body"] {

@@ -22,9 +22,15 @@ import { internalErrors } from "#core/platform/process/metrics.ts";
 import { untilTickMs } from "#core/platform/process/tick.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import { companyTag, PARTITIONS, type WorkName, workKeys } from "#core/platform/redis/keys.ts";
-import { followOutage, followPartitions, PROBE_EVERY_MS } from "#core/platform/redis/outage.ts";
+import {
+  followOutage,
+  followPartitions,
+  type Outage,
+  type PartitionOutages,
+  PROBE_EVERY_MS,
+} from "#core/platform/redis/outage.ts";
 import { describeFailure, isStoreUnavailable } from "#core/platform/redis/store-unavailable.ts";
-import { openWaker } from "#core/platform/redis/wake.ts";
+import { openWaker, type Waker } from "#core/platform/redis/wake.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 
 /** When the work is due again, service clock, milliseconds; null = it is done. */
@@ -82,154 +88,146 @@ const FAULTY_KNOWN = 1_000;
 
 const ALL_PARTITIONS = Array.from({ length: PARTITIONS }, (_, n) => n);
 
+/** What the steps of a worker share. */
+interface Running extends WorkerOptions {
+  readonly inHand: Set<Promise<void>>;
+  readonly waker: Waker;
+  readonly outages: PartitionOutages;
+  /** Of the pieces in hand, while any of them waits for a store. */
+  readonly outageInHand: Outage;
+  /** How often each piece has failed by an error of ours. */
+  readonly faults: Map<string, number>;
+  /** Pieces in hand that wait for a store. */
+  waiting: number;
+  stopping: boolean;
+}
+
 export function startWorker(options: WorkerOptions): Worker {
-  const { redis, log, live, queue, atOnce } = options;
-  const inHand = new Set<Promise<void>>();
-  let stopping = false;
-  const waker = openWaker(redis, queue);
+  const { redis, log, queue } = options;
   const leasesOf = (partition: number) => workKeys(companyTag(partition), queue).leases;
-  const outages = followPartitions(redis, log, queue, leasesOf, TIMES);
-  const waiting = followWaiting(options, () => stopping, waker.wake);
-  const perform = performer(options, waiting.hold, outages.failed);
-
-  /** @returns how many pieces were taken */
-  async function take(): Promise<number> {
-    const begunAtMs = performance.now();
-    try {
-      await outages.probe();
-      const partitions = ALL_PARTITIONS.filter(outages.mayLease);
-      const wanted = Math.min(capacity(), WAITING_MOST - waiting.count());
-      if (partitions.length === 0 || wanted <= 0) return 0;
-      await live.refresh();
-      const terms = { wanted, leaseMs: LEASE_MS, nowMs: live.now(), partitions };
-      const { taken, failures } = await takeWork(redis, queue, terms);
-      for (const [partition, error] of failures) outages.failed([partition], error, begunAtMs);
-      for (const one of taken) begin(one);
-      return taken.length;
-    } catch (error) {
-      outages.failed(ALL_PARTITIONS, error, begunAtMs);
-      return 0;
-    }
-  }
-
-  const capacity = () => atOnce - (inHand.size - waiting.count());
-
-  function begin(taken: Taken): void {
-    const doing = perform(taken).finally(() => inHand.delete(doing));
-    inHand.add(doing);
-  }
-
-  async function loop(): Promise<void> {
-    while (!stopping) {
-      waker.reset();
-      const taken = await take();
-      if (taken > 0 && capacity() > 0) continue;
-      const idleMs = outages.isAnyOut() ? PROBE_EVERY_MS : untilTickMs(IDLE_WAIT_MS);
-      await Promise.race([waker.wait(idleMs), ...inHand]);
-    }
-    await Promise.all(inHand);
-  }
-
-  const running = loop();
+  const worker: Running = {
+    ...options,
+    inHand: new Set(),
+    waker: openWaker(redis, queue),
+    outages: followPartitions(redis, log, queue, leasesOf, TIMES),
+    outageInHand: followOutage(log, `${queue} in hand`),
+    faults: new Map(),
+    waiting: 0,
+    stopping: false,
+  };
+  const running = takeUntilStopped(worker);
   return {
     async stop() {
-      stopping = true;
-      waker.wake();
+      worker.stopping = true;
+      worker.waker.wake();
       await running;
-      waker.close();
+      worker.waker.close();
     },
   };
 }
 
-/** Follows the pieces of work that wait for a store. */
-function followWaiting(
-  { redis, log, queue }: WorkerOptions,
-  isStopping: () => boolean,
-  onWaiting: () => void,
-) {
-  const outage = followOutage(log, `${queue} in hand`);
-  let waiting = 0;
+async function takeUntilStopped(worker: Running): Promise<void> {
+  const { waker, outages, inHand } = worker;
+  while (!worker.stopping) {
+    waker.reset();
+    const taken = await take(worker);
+    if (taken > 0 && capacity(worker) > 0) continue;
+    const idleMs = outages.isAnyOut() ? PROBE_EVERY_MS : untilTickMs(IDLE_WAIT_MS);
+    await Promise.race([waker.wait(idleMs), ...inHand]);
+  }
+  await Promise.all(inHand);
+}
 
-  async function untilAvailable<T>(step: () => Promise<T>): Promise<T> {
-    let waits = false;
-    try {
-      for (;;) {
-        try {
-          return await step();
-        } catch (error) {
-          if (isStopping() || !isStoreUnavailable(error, redis)) throw error;
-          outage.failed(error);
-        }
-        if (!waits) {
-          waits = true;
-          waiting += 1;
-          onWaiting();
-        }
-        await Bun.sleep(PROBE_EVERY_MS);
+const capacity = ({ atOnce, inHand, waiting }: Running) => atOnce - (inHand.size - waiting);
+
+/** @returns how many pieces were taken */
+async function take(worker: Running): Promise<number> {
+  const { redis, live, queue, inHand, outages } = worker;
+  const begunAtMs = performance.now();
+  try {
+    await outages.probe();
+    const partitions = ALL_PARTITIONS.filter(outages.mayLease);
+    const wanted = Math.min(capacity(worker), WAITING_MOST - worker.waiting);
+    if (partitions.length === 0 || wanted <= 0) return 0;
+    await live.refresh();
+    const terms = { wanted, leaseMs: LEASE_MS, nowMs: live.now(), partitions };
+    const { taken, failures } = await takeWork(redis, queue, terms);
+    for (const [partition, error] of failures) outages.failed([partition], error, begunAtMs);
+    for (const one of taken) {
+      const doing = perform(worker, one).finally(() => inHand.delete(doing));
+      inHand.add(doing);
+    }
+    return taken.length;
+  } catch (error) {
+    outages.failed(ALL_PARTITIONS, error, begunAtMs);
+    return 0;
+  }
+}
+
+/** Does a piece of work and records its verdict; it never rejects. */
+async function perform(worker: Running, taken: Taken): Promise<void> {
+  const { redis, log, queue, outages } = worker;
+  const renewal = setInterval(() => {
+    const begunAtMs = performance.now();
+    renewWork(redis, queue, taken, LEASE_MS).catch((error) =>
+      outages.failed([taken.partition], error, begunAtMs),
+    );
+  }, TIMES.renewEveryMs);
+  try {
+    await settleWork(redis, queue, taken, await verdictOf(worker, taken));
+  } catch (error) {
+    // The lease ends by itself and the work is taken again.
+    log.warn({ queue, reason: describeFailure(error) }, "work is released when its lease expires");
+  } finally {
+    clearInterval(renewal);
+  }
+}
+
+async function verdictOf(worker: Running, taken: Taken): Promise<WorkVerdict> {
+  const { redis, log, live, queue, work, faults } = worker;
+  const name = `${taken.partition} ${taken.id}`;
+  try {
+    const verdict = await work(taken, {
+      isStopping: () => worker.stopping,
+      untilAvailable: (step) => untilAvailable(worker, step),
+    });
+    faults.delete(name);
+    return verdict;
+  } catch (error) {
+    if (isStoreUnavailable(error, redis)) return live.now() + FAULT_RETRY_MS;
+    internalErrors.inc({ part: queue });
+    log.error({ queue, work: taken.id, err: error }, "work failed; retrying");
+    return live.now() + nextFaultMs(faults, name);
+  }
+}
+
+async function untilAvailable<T>(worker: Running, step: () => Promise<T>): Promise<T> {
+  const { redis, waker, outageInHand } = worker;
+  let waits = false;
+  try {
+    for (;;) {
+      try {
+        return await step();
+      } catch (error) {
+        if (worker.stopping || !isStoreUnavailable(error, redis)) throw error;
+        outageInHand.failed(error);
       }
-    } finally {
-      if (waits) waiting -= 1;
-      if (waits && waiting === 0) outage.succeeded();
+      if (!waits) {
+        waits = true;
+        worker.waiting += 1;
+        waker.wake();
+      }
+      await Bun.sleep(PROBE_EVERY_MS);
     }
+  } finally {
+    if (waits) worker.waiting -= 1;
+    if (waits && worker.waiting === 0) outageInHand.succeeded();
   }
-
-  return { count: () => waiting, hold: { isStopping, untilAvailable } as Holding };
 }
 
-type Failed = (partitions: readonly number[], error: unknown, begunAtMs: number) => void;
-
-/** @returns does a piece of work and records its verdict; it never rejects */
-function performer(
-  { redis, log, live, queue, work }: WorkerOptions,
-  holding: Holding,
-  failed: Failed,
-): (taken: Taken) => Promise<void> {
-  const faults = faultWaits();
-
-  async function verdictOf(taken: Taken): Promise<WorkVerdict> {
-    const name = `${taken.partition} ${taken.id}`;
-    try {
-      const verdict = await work(taken, holding);
-      faults.forget(name);
-      return verdict;
-    } catch (error) {
-      if (isStoreUnavailable(error, redis)) return live.now() + FAULT_RETRY_MS;
-      internalErrors.inc({ part: queue });
-      log.error({ queue, work: taken.id, err: error }, "work failed; retrying");
-      return live.now() + faults.nextMs(name);
-    }
-  }
-
-  return async (taken) => {
-    const renewal = setInterval(() => {
-      const begunAtMs = performance.now();
-      renewWork(redis, queue, taken, LEASE_MS).catch((error) =>
-        failed([taken.partition], error, begunAtMs),
-      );
-    }, TIMES.renewEveryMs);
-    try {
-      await settleWork(redis, queue, taken, await verdictOf(taken));
-    } catch (error) {
-      // The lease ends by itself and the work is taken again.
-      log.warn(
-        { queue, reason: describeFailure(error) },
-        "work is released when its lease expires",
-      );
-    } finally {
-      clearInterval(renewal);
-    }
-  };
-}
-
-/** How long a piece of work waits after internal errors, by how often it has failed so far. */
-function faultWaits() {
-  const faults = new Map<string, number>();
-  return {
-    nextMs(name: string): number {
-      const before = faults.get(name) ?? 0;
-      if (faults.size < FAULTY_KNOWN || before > 0) faults.set(name, before + 1);
-      return Math.min(LONGEST_FAULT_RETRY_MS, FAULT_RETRY_MS * 2 ** before);
-    },
-    forget: (name: string) => void faults.delete(name),
-  };
+/** How long a piece of work waits after an internal error, by how often it has failed so far. */
+function nextFaultMs(faults: Map<string, number>, name: string): number {
+  const before = faults.get(name) ?? 0;
+  if (faults.size < FAULTY_KNOWN || before > 0) faults.set(name, before + 1);
+  return Math.min(LONGEST_FAULT_RETRY_MS, FAULT_RETRY_MS * 2 ** before);
 }

@@ -1,7 +1,6 @@
 /** The couriers of a channel: which ones it ships with, what the merchant calls them, and its accounts with them. */
 
 import { type Static, Type } from "@sinclair/typebox";
-import type { ChannelEntity } from "#core/configuration/rules/entities.ts";
 import type { Configuration } from "#core/configuration/store/configuration.ts";
 import { labelCarriers } from "#core/merchants/rules/label-carrier.ts";
 import type { Config } from "#core/platform/environment/config.ts";
@@ -37,42 +36,8 @@ export const SenderAccountsInput = Type.Required(Type.Object({ senderAccounts },
 
 type Couriers = readonly StoredChannelCourier[];
 
-function courierCalls(runtime: Runtime) {
-  /** @throws {Problem} 404, 409, 422 */
-  async function change(request: Request, path: Names, changeOf: (all: Couriers) => Couriers) {
-    const { channelCode, courierCode } = path;
-    const { before, after } = await changeSettings(runtime, channelCode, ({ couriers }) => ({
-      couriers: changeOf(couriers),
-    }));
-    const viewIn = ({ couriers }: ChannelEntity) => {
-      const found = couriers.find(({ code }) => code === courierCode);
-      return found ? channelCourierView(found) : null;
-    };
-    noteChange(request, viewIn(before), viewIn(after));
-    return viewIn(after);
-  }
-
-  async function merge(
-    request: Request,
-    path: Names,
-    news: Partial<SetupChannelCourier>,
-  ): Promise<View> {
-    const { courierCode } = path;
-    const changed = await change(request, path, (all) => {
-      if (!all.some(({ code }) => code === courierCode)) throw notFound("courier");
-      const merged = all.map((one) => (one.code === courierCode ? { ...one, ...news } : one));
-      refuseSharedNames(merged, courierCode, news.transcodings ?? []);
-      return merged;
-    });
-    return viewOr404(changed);
-  }
-
-  return { change, merge };
-}
-
 export function channelCourierRoutes(runtime: Runtime) {
   const { live, config } = runtime;
-  const { change, merge } = courierCalls(runtime);
   return panelRoutes(runtime, "channel-couriers")
     .post(
       "/panel/api/channels/:channelCode/couriers",
@@ -80,7 +45,7 @@ export function channelCourierRoutes(runtime: Runtime) {
         const { code } = wanted;
         refuseFaults(faultsOfNew(code, await live.refresh(), config));
         const path = { ...params, courierCode: code };
-        const added = await change(request, path, (all) => {
+        const added = await change(runtime, request, path, (all) => {
           refuseOneMore(all, code);
           const merged = [...all, withCourierDefaults(wanted)];
           refuseSharedNames(merged, code, wanted.transcodings ?? []);
@@ -104,7 +69,7 @@ export function channelCourierRoutes(runtime: Runtime) {
     )
     .put(
       "/panel/api/channels/:channelCode/couriers/:courierCode",
-      ({ params, body, request }) => merge(request, params, body),
+      ({ params, body, request }) => merge(runtime, request, params, body),
       route({
         access: { can: "shipping:write", of: "channel" },
         response: ChannelCourierView,
@@ -115,7 +80,7 @@ export function channelCourierRoutes(runtime: Runtime) {
     )
     .put(
       "/panel/api/channels/:channelCode/couriers/:courierCode/sender-accounts",
-      ({ params, body, request }) => merge(request, params, body),
+      ({ params, body, request }) => merge(runtime, request, params, body),
       route({
         access: { can: "channels:write", of: "channel" },
         response: ChannelCourierView,
@@ -128,7 +93,7 @@ export function channelCourierRoutes(runtime: Runtime) {
     .delete(
       "/panel/api/channels/:channelCode/couriers/:courierCode",
       async ({ params, request, set }) => {
-        await change(request, params, (all) => {
+        await change(runtime, request, params, (all) => {
           const others = all.filter(({ code }) => code !== params.courierCode);
           if (others.length === all.length) throw notFound("courier");
           return others;
@@ -142,6 +107,40 @@ export function channelCourierRoutes(runtime: Runtime) {
         errors: ["COURIER_NOT_FOUND", "CONFIGURATION_BUSY"],
       }),
     );
+}
+
+/** @throws {Problem} 404, 409, 422 */
+async function change(
+  runtime: Runtime,
+  request: Request,
+  { channelCode, courierCode }: Names,
+  changeOf: (all: Couriers) => Couriers,
+) {
+  const { before, after } = await changeSettings(runtime, channelCode, ({ couriers }) => ({
+    couriers: changeOf(couriers),
+  }));
+  const [old, now] = [before, after].map(({ couriers }) => {
+    const found = couriers.find(({ code }) => code === courierCode);
+    return found ? channelCourierView(found) : null;
+  });
+  noteChange(request, old, now);
+  return now ?? null;
+}
+
+async function merge(
+  runtime: Runtime,
+  request: Request,
+  path: Names,
+  news: Partial<SetupChannelCourier>,
+): Promise<View> {
+  const { courierCode } = path;
+  const changed = await change(runtime, request, path, (all) => {
+    if (!all.some(({ code }) => code === courierCode)) throw notFound("courier");
+    const merged = all.map((one) => (one.code === courierCode ? { ...one, ...news } : one));
+    refuseSharedNames(merged, courierCode, news.transcodings ?? []);
+    return merged;
+  });
+  return viewOr404(changed);
 }
 
 /** The test couriers are those of every shadow. */

@@ -2,7 +2,6 @@
 
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import type { Configuration, Courier } from "#core/configuration/store/configuration.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
 import { route } from "#core/platform/http/access.ts";
 import { unmappedName } from "#core/platform/redis/keys.ts";
@@ -156,35 +155,7 @@ function unmappedRoute(runtime: Runtime) {
 }
 
 function catalogueRoutes(runtime: Runtime) {
-  const { redis, live } = runtime;
-  async function put(
-    params: { code: string; statusCode: string },
-    wanted: Static<typeof CodeMapping>,
-    request: Request,
-    query: Query,
-  ): Promise<Static<typeof MappingAnswer> | Static<typeof PreviewAnswer>> {
-    const configuration = await live.refresh();
-    const courier = courierOf(configuration, params.code);
-    const code = statusCodeOf(params.statusCode);
-    const entry = wantedEntry(configuration, courier, code, wanted as WantedMapping);
-    if (query["preview"] === "true") {
-      noteNoChange(request);
-      return { entry, preview: await preview(configuration, courier, entry) };
-    }
-    const remap = await mapCode(redis, courier.code, entry, live.now());
-    noteChange(request, courier.catalogue.get(code) ?? null, entry);
-    await live.refresh();
-    return { entry, remap: remap && viewOf(remap) };
-  }
-
-  function preview(configuration: Configuration, courier: Courier, entry: CatalogueEntry) {
-    const before = courier.catalogue.get(entry.code) ?? null;
-    const entries = [{ code: entry.code, before, after: entry }];
-    const scope = scopeOf(courier.code, entries, before?.status !== undefined || !!before?.rules);
-    const catalogue = new Map(courier.catalogue).set(entry.code, entry);
-    return previewRemap(redis, configuration, scope, [...catalogue.values()]);
-  }
-
+  const { live } = runtime;
   return panelRoutes(runtime, "mapping")
     .get(
       "/panel/api/couriers/:code/catalogue",
@@ -201,7 +172,7 @@ function catalogueRoutes(runtime: Runtime) {
     )
     .put(
       "/panel/api/couriers/:code/catalogue/:statusCode",
-      ({ params, body, request, query }) => put(params, body, request, query),
+      ({ params, body, request, query }) => putMapping(runtime, params, body, request, query),
       route({
         access: { can: "catalogue:write", of: "installation" },
         response: Type.Union([MappingAnswer, PreviewAnswer]),
@@ -219,6 +190,34 @@ function catalogueRoutes(runtime: Runtime) {
         }),
       }),
     );
+}
+
+async function putMapping(
+  { redis, live }: Runtime,
+  params: { readonly code: string; readonly statusCode: string },
+  wanted: Static<typeof CodeMapping>,
+  request: Request,
+  query: Query,
+): Promise<Static<typeof MappingAnswer> | Static<typeof PreviewAnswer>> {
+  const configuration = await live.refresh();
+  const courier = courierOf(configuration, params.code);
+  const code = statusCodeOf(params.statusCode);
+  const entry = wantedEntry(configuration, courier, code, wanted as WantedMapping);
+  const before = courier.catalogue.get(code) ?? null;
+  if (query["preview"] === "true") {
+    noteNoChange(request);
+    const scope = scopeOf(
+      courier.code,
+      [{ code, before, after: entry }],
+      before?.status !== undefined || !!before?.rules,
+    );
+    const catalogue = [...new Map(courier.catalogue).set(code, entry).values()];
+    return { entry, preview: await previewRemap(redis, configuration, scope, catalogue) };
+  }
+  const remap = await mapCode(redis, courier.code, entry, live.now());
+  noteChange(request, before, entry);
+  await live.refresh();
+  return { entry, remap: remap && viewOf(remap) };
 }
 
 type Query = Readonly<Record<string, string | undefined>>;

@@ -48,14 +48,13 @@ const RotationInput = Type.Object(
   { additionalProperties: false },
 );
 export function webhookRoutes(runtime: Runtime) {
-  const calls = endpointCalls(runtime);
   return new Elysia({ name: "webhooks" })
-    .use(channelWebhookRoutes(runtime, calls))
-    .use(endpointRoutes(runtime, calls))
-    .use(endpointActionRoutes(runtime, calls));
+    .use(channelWebhookRoutes(runtime))
+    .use(endpointRoutes(runtime))
+    .use(endpointActionRoutes(runtime));
 }
 
-function channelWebhookRoutes(runtime: Runtime, calls: EndpointCalls) {
+function channelWebhookRoutes(runtime: Runtime) {
   const { redis, live, config, secrets } = runtime;
   return panelRoutes(runtime, "webhooks-of-channel")
     .get(
@@ -63,7 +62,9 @@ function channelWebhookRoutes(runtime: Runtime, calls: EndpointCalls) {
       async ({ params }) => {
         const configuration = await live.refresh();
         const { endpoints } = channelOf(configuration, params.channelCode);
-        const items = await Promise.all(endpoints.map(({ id }) => calls.view(configuration, id)));
+        const items = await Promise.all(
+          endpoints.map(({ id }) => viewOf(runtime, configuration, id)),
+        );
         return { total: items.length, items };
       },
       route({
@@ -82,7 +83,7 @@ function channelWebhookRoutes(runtime: Runtime, calls: EndpointCalls) {
         const endpoint = newEntity(input, channel.id, secrets.vault.seal(secret), live.now());
         if (!(await createEndpoint(redis, endpoint))) throw tooMany();
         set.status = 201;
-        return { ...(await calls.view(await live.refresh(), endpoint.id)), secret };
+        return { ...(await viewOf(runtime, await live.refresh(), endpoint.id)), secret };
       },
       route({
         access: { can: "webhooks:write", of: "channel" },
@@ -99,12 +100,12 @@ function channelWebhookRoutes(runtime: Runtime, calls: EndpointCalls) {
     );
 }
 
-function endpointRoutes(runtime: Runtime, calls: EndpointCalls) {
+function endpointRoutes(runtime: Runtime) {
   const { redis, live, config } = runtime;
   return panelRoutes(runtime, "webhook-endpoint")
     .get(
       "/panel/api/webhooks/:endpointId",
-      async ({ params }) => calls.view(await live.refresh(), params.endpointId),
+      async ({ params }) => viewOf(runtime, await live.refresh(), params.endpointId),
       route({
         access: { can: "webhooks:read", of: "endpoint" },
         response: EndpointView,
@@ -115,14 +116,14 @@ function endpointRoutes(runtime: Runtime, calls: EndpointCalls) {
       "/panel/api/webhooks/:endpointId",
       async ({ params, body, request }) => {
         const known = await live.refresh();
-        const before = await calls.view(known, params.endpointId);
+        const before = await viewOf(runtime, known, params.endpointId);
         await refuseEndpointFaults(faultsOfPatch(body), urlOf(body), config);
         const patch = body as EndpointPatch;
         const { events: _, ...change } = patch;
         const found = await changeEndpoint(redis, params.endpointId, () => change);
         if (!found) throw notFound("endpoint");
         const changed = await live.refresh();
-        const after = await calls.view(changed, params.endpointId);
+        const after = await viewOf(runtime, changed, params.endpointId);
         // How the endpoint fares is in both views, and no change of ours.
         const [old, now] = [known, changed].map(({ endpoints }) => endpoints.get(after.endpointId));
         if (Bun.deepEquals(old, now)) noteNoChange(request);
@@ -140,7 +141,7 @@ function endpointRoutes(runtime: Runtime, calls: EndpointCalls) {
       "/panel/api/webhooks/:endpointId",
       async ({ params, request, set }) => {
         const configuration = await live.refresh();
-        const before = await calls.view(configuration, params.endpointId);
+        const before = await viewOf(runtime, configuration, params.endpointId);
         await deleteEndpoint(redis, configuration, params.endpointId);
         noteChange(request, before, null);
         await live.refresh();
@@ -154,14 +155,14 @@ function endpointRoutes(runtime: Runtime, calls: EndpointCalls) {
     );
 }
 
-function endpointActionRoutes(runtime: Runtime, calls: EndpointCalls) {
+function endpointActionRoutes(runtime: Runtime) {
   const { live } = runtime;
   return panelRoutes(runtime, "webhook-actions")
     .post(
       "/panel/api/webhooks/:endpointId/rotate-secret",
       async ({ params, body: { revokePrevious = false } }) => {
         const { endpoint } = endpointOf(await live.refresh(), params.endpointId);
-        return { secret: await calls.rotate(endpoint, revokePrevious) };
+        return { secret: await rotate(runtime, endpoint, revokePrevious) };
       },
       route({
         access: { can: "webhooks:write", of: "endpoint" },
@@ -173,7 +174,7 @@ function endpointActionRoutes(runtime: Runtime, calls: EndpointCalls) {
     )
     .post(
       "/panel/api/webhooks/:endpointId/disable",
-      ({ params, request }) => calls.switchTo(request, params.endpointId, false),
+      ({ params, request }) => switchTo(runtime, request, params.endpointId, false),
       route({
         access: { can: "webhooks:write", of: "endpoint" },
         response: EndpointView,
@@ -182,7 +183,7 @@ function endpointActionRoutes(runtime: Runtime, calls: EndpointCalls) {
     )
     .post(
       "/panel/api/webhooks/:endpointId/enable",
-      ({ params, request }) => calls.switchTo(request, params.endpointId, true),
+      ({ params, request }) => switchTo(runtime, request, params.endpointId, true),
       route({
         access: { can: "webhooks:write", of: "endpoint" },
         response: EndpointView,
@@ -191,49 +192,55 @@ function endpointActionRoutes(runtime: Runtime, calls: EndpointCalls) {
     );
 }
 
-type EndpointCalls = ReturnType<typeof endpointCalls>;
+async function viewOf(
+  runtime: Runtime,
+  configuration: Configuration,
+  endpointId: string,
+): Promise<View> {
+  const { endpoint, channel } = endpointOf(configuration, endpointId);
+  const health = await readHealth(runtime, configuration, endpoint);
+  return endpointView(endpoint, channel.code, health, runtime.live.now());
+}
 
-function endpointCalls(runtime: Runtime) {
-  const { redis, live, secrets } = runtime;
-
-  async function view(configuration: Configuration, endpointId: string): Promise<View> {
-    const { endpoint, channel } = endpointOf(configuration, endpointId);
-    const health = await readHealth(runtime, configuration, endpoint);
-    return endpointView(endpoint, channel.code, health, live.now());
+/**
+ * What stands already is left alone: enabling an active endpoint would fail what waits for it, and one that failing has
+ * disabled keeps its reason.
+ */
+async function switchTo(
+  runtime: Runtime,
+  request: Request,
+  endpointId: string,
+  active: boolean,
+): Promise<View> {
+  const { redis, live } = runtime;
+  const configuration = await live.refresh();
+  const { endpoint } = endpointOf(configuration, endpointId);
+  if (endpoint.active && !active) {
+    await disableEndpoint(redis, configuration, endpointId, live.now());
   }
+  if (active && !endpoint.active) await enableEndpoint(redis, configuration, endpointId);
+  noteChange(request, { active: endpoint.active }, { active });
+  return viewOf(runtime, await live.refresh(), endpointId);
+}
 
-  /**
-   * What stands already is left alone: enabling an active endpoint would fail what waits for it, and one that failing has
-   * disabled keeps its reason.
-   */
-  async function switchTo(request: Request, endpointId: string, active: boolean): Promise<View> {
-    const configuration = await live.refresh();
-    const { endpoint } = endpointOf(configuration, endpointId);
-    if (endpoint.active && !active) {
-      await disableEndpoint(redis, configuration, endpointId, live.now());
-    }
-    if (active && !endpoint.active) await enableEndpoint(redis, configuration, endpointId);
-    noteChange(request, { active: endpoint.active }, { active });
-    return view(await live.refresh(), endpointId);
-  }
-
-  /**
-   * @returns the new secret
-   * @throws {Problem} 404, 409
-   */
-  async function rotate(endpoint: Endpoint, revokePrevious: boolean): Promise<string> {
-    const secret = newWebhookSecret();
-    const outcome = await rotateEndpointSecret(redis, endpoint.id, {
-      sealed: secrets.vault.seal(secret),
-      replaces: endpoint.secret,
-      revokePrevious,
-      nowMs: live.now(),
-    });
-    if (outcome === "rotated") return secret;
-    throw outcome === "gone" ? notFound("endpoint") : notRotated(outcome);
-  }
-
-  return { view, switchTo, rotate };
+/**
+ * @returns the new secret
+ * @throws {Problem} 404, 409
+ */
+async function rotate(
+  { redis, live, secrets }: Runtime,
+  endpoint: Endpoint,
+  revokePrevious: boolean,
+): Promise<string> {
+  const secret = newWebhookSecret();
+  const outcome = await rotateEndpointSecret(redis, endpoint.id, {
+    sealed: secrets.vault.seal(secret),
+    replaces: endpoint.secret,
+    revokePrevious,
+    nowMs: live.now(),
+  });
+  if (outcome === "rotated") return secret;
+  throw outcome === "gone" ? notFound("endpoint") : notRotated(outcome);
 }
 
 function newEntity(
