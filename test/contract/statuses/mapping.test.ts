@@ -14,7 +14,6 @@ import {
   readHotShipments,
   readShipments,
 } from "#core/shipments/store/shipments.ts";
-import { mapStatus } from "#core/statuses/rules/map-status.ts";
 import { announceRemap } from "#core/statuses/store/remaps.ts";
 import { readUnmappedCodes } from "#core/statuses/store/unmapped.ts";
 import { startRemaps } from "#processors/track/remap.ts";
@@ -108,40 +107,8 @@ async function changesOf(id: number) {
 }
 
 describe("rules (issue 4, narrower rules)", () => {
-  const entry = {
-    code: "DLV",
-    description: "d",
-    terminal: true,
-    status: "DELIVERED",
-    rules: [
-      { reasonCode: "R1", isReturn: true, status: "RETURNED" },
-      { reasonCode: "R1", status: "EXCEPTION", statusDetail: 3, terminal: false },
-      { deliveredTo: "PICKUP_POINT", status: "PICKUP_POINT", terminal: false },
-    ],
-  } as const;
-  const mapped = (members: Partial<CourierEvent>) =>
-    mapStatus(new Map([["DLV", entry]]), { status: status("DLV"), ...members });
-
-  test("the first rule whose conditions are all met wins, else the entry's own mapping", () => {
-    const reason = { code: "R1" };
-    expect(mapped({ reason, isReturn: true })).toEqual({
-      status: "RETURNED",
-      detail: 0,
-      terminal: true,
-    });
-    expect(mapped({ reason })).toEqual({ status: "EXCEPTION", detail: 3, terminal: false });
-    expect(mapped({ delivery: { deliveredTo: "PICKUP_POINT" } })?.status).toBe("PICKUP_POINT");
-    expect(mapped({ isReturn: true })?.status).toBe("DELIVERED");
-  });
-
-  test("an entry of rules alone leaves every other event unmapped: no default, no guessing", () => {
-    const { status: _, ...rulesOnly } = entry;
-    const catalogue = new Map([["DLV", rulesOnly]]);
-    expect(mapStatus(catalogue, { status: status("DLV") })).toBeNull();
-    expect(mapStatus(catalogue, { status: status("DLV"), reason: { code: "R1" } })?.detail).toBe(3);
-  });
-
   test("a setup file's rules need a condition that no earlier one has, and known details", async () => {
+    const entry = { code: "DLV", description: "d", terminal: true, status: "DELIVERED" };
     const withRules = (rules: object[]) => ({
       couriers: [{ code: "GLS_ITA", tokens: ["tok_gls_1"], catalogue: [{ ...entry, rules }] }],
     });

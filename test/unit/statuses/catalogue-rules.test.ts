@@ -64,6 +64,9 @@ describe("what a code maps to", () => {
     });
     expect(statusOf({ delivery: { deliveredTo: "MAILBOX" }, isReturn: true })).toBe("DELAY");
     expect([statusOf({}), statusOf({ isReturn: false })]).toEqual(["DEPARTED", "DEPARTED"]);
+    const rulesAlone = entry({ rules: [{ reasonCode: "R", status: "DELAY", statusDetail: 3 }] });
+    expect(mapped(rulesAlone, { reason: { code: "R" } })?.detail).toBe(3);
+    expect(mapped(rulesAlone)).toBeNull();
   });
 
   test("its pairs are those of its rules and its own", () => {
