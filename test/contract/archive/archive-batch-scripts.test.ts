@@ -1,5 +1,5 @@
 /** The scripts of archive batches, called one at a time: batch numbers, absent rows, retirement, row ranks. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { nextBatches, readArchiveSummary } from "#core/archive/store/archive-summary.ts";
 import markSource from "#core/archive/store/mark-batch.lua" with { type: "text" };
 import {
@@ -14,7 +14,7 @@ import {
   readRetirement,
   retireBatches,
 } from "#core/archive/store/retirement.ts";
-import { type Redis, run, script } from "#core/platform/redis/client.ts";
+import { run, script } from "#core/platform/redis/client.ts";
 import { companyKeys, companyPartition } from "#core/platform/redis/keys.ts";
 import { LockLost } from "#core/platform/redis/lock.ts";
 import numberRowsSource from "#core/shipments/store/number-rows.lua" with { type: "text" };
@@ -27,14 +27,9 @@ const keys = companyKeys(companyPartition(COMPANY));
 /** What the archive holds of the company. */
 const summary = keys.archived(COMPANY);
 
-let redis: Redis;
-let stop: () => Promise<void>;
-
-beforeAll(async () => {
-  ({ redis, stop } = await openTestRedis());
-});
+const { redis, stop } = await openTestRedis();
 beforeEach(() => redis.flushAll());
-afterAll(() => stop());
+afterAll(stop);
 
 describe("allocate-batches.lua", () => {
   test("numbers batches consecutively from 1", async () => {

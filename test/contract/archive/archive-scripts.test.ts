@@ -1,5 +1,5 @@
 /** The archive scripts, called one at a time: shipments leave Redis, come back and are forgotten. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { readArchiveSummary, SKIPPED_FROM } from "#core/archive/store/archive-summary.ts";
 import {
   type Leaving,
@@ -9,7 +9,7 @@ import {
   removeShipments,
 } from "#core/archive/store/remove-shipments.ts";
 import { restoreShipments } from "#core/archive/store/restore-shipments.ts";
-import { binary, type Redis, run, script } from "#core/platform/redis/client.ts";
+import { binary, run, script } from "#core/platform/redis/client.ts";
 import {
   companyKeys,
   companyPartition,
@@ -49,17 +49,12 @@ const WAITING = STATUSES.indexOf("WAITING_TO_COMPUTE");
 const keys = companyKeys(companyPartition(COMPANY));
 const { verdicts } = webhookKeys(companyPartition(COMPANY));
 
-let redis: Redis;
-let stop: () => Promise<void>;
-
-beforeAll(async () => {
-  ({ redis, stop } = await openTestRedis());
-});
+const { redis, stop } = await openTestRedis();
 beforeEach(async () => {
   await redis.flushAll();
   for (const channelId of [CHANNEL, OTHER]) await numberRows(redis, COMPANY, channelId);
 });
-afterAll(() => stop());
+afterAll(stop);
 
 interface Options {
   readonly channelId?: number;

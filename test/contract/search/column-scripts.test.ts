@@ -1,18 +1,13 @@
 /** The scripts that fill search columns, called one at a time: row log entries, the rows they name, bitmaps and blocks. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { binary, type Redis, run, script } from "#core/platform/redis/client.ts";
+import { afterAll, beforeEach, describe, expect, test } from "bun:test";
+import { binary, run, script } from "#core/platform/redis/client.ts";
 import readBlocksSource from "#core/search/store/read-blocks.lua" with { type: "text" };
 import readColumnsSource from "#core/search/store/read-columns.lua" with { type: "text" };
 import { openTestRedis } from "#test/support/servers/servers.ts";
 
-let redis: Redis;
-let stop: () => Promise<void>;
-
-beforeAll(async () => {
-  ({ redis, stop } = await openTestRedis());
-});
+const { redis, stop } = await openTestRedis();
 beforeEach(() => redis.flushAll());
-afterAll(() => stop());
+afterAll(stop);
 
 const textOf = (bytes: Buffer | null | undefined) => bytes?.toString("latin1") ?? null;
 

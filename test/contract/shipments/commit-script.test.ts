@@ -1,6 +1,6 @@
 /** commit.lua, one call at a time: the seconds of statusUpdatedAt, and the counts of unmapped codes. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { type Redis, run } from "#core/platform/redis/client.ts";
+import { afterAll, beforeEach, describe, expect, test } from "bun:test";
+import { run } from "#core/platform/redis/client.ts";
 import { declaredKeys } from "#core/platform/redis/declared-keys.ts";
 import { indexMember } from "#core/platform/redis/keys.ts";
 import { packList } from "#core/platform/redis/packed-list.ts";
@@ -10,14 +10,9 @@ import { openTestRedis } from "#test/support/servers/servers.ts";
 /** Seconds since 1970. */
 const NOW = 1_800_000_000;
 
-let redis: Redis;
-let stop: () => Promise<void>;
-
-beforeAll(async () => {
-  ({ redis, stop } = await openTestRedis());
-});
+const { redis, stop } = await openTestRedis();
 beforeEach(() => redis.flushAll());
-afterAll(() => stop());
+afterAll(stop);
 
 interface Committed {
   readonly id: number;

@@ -1,9 +1,9 @@
 /** The import job scripts, called one at a time: a chunk, a job and its callback are finished. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import finishChunkSource from "#core/merchants/store/jobs/finish-chunk.lua" with { type: "text" };
 import finishJobSource from "#core/merchants/store/jobs/finish-job.lua" with { type: "text" };
 import noteCallbackSource from "#core/merchants/store/note-callback.lua" with { type: "text" };
-import { type Redis, run, script } from "#core/platform/redis/client.ts";
+import { run, script } from "#core/platform/redis/client.ts";
 import { expectExpiry } from "#test/support/data/expect-expiry.ts";
 import { openTestRedis } from "#test/support/servers/servers.ts";
 
@@ -11,14 +11,9 @@ const NOW_MS = 1_800_000_000_000;
 const KEPT_SECONDS = 86_400;
 const UNSENT = '{"status":"unsent"}';
 
-let redis: Redis;
-let stop: () => Promise<void>;
-
-beforeAll(async () => {
-  ({ redis, stop } = await openTestRedis());
-});
+const { redis, stop } = await openTestRedis();
 beforeEach(() => redis.flushAll());
-afterAll(() => stop());
+afterAll(stop);
 
 const jobOf = (id: string) => redis.hGetAll(`job:${id}`);
 const waiting = async () => (await redis.sMembers("callbacks")).toSorted();

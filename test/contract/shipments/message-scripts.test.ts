@@ -1,20 +1,15 @@
 /** The message scripts, called one at a time: messages to recipients are accepted, and their outcomes recorded. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import acceptSource from "#core/merchants/store/accept-messages.lua" with { type: "text" };
 import recordSource from "#core/merchants/store/record-message.lua" with { type: "text" };
-import { type Redis, run, script } from "#core/platform/redis/client.ts";
+import { run, script } from "#core/platform/redis/client.ts";
 import { openTestRedis } from "#test/support/servers/servers.ts";
 
 const NOW_MS = 1_800_000_000_000;
 
-let redis: Redis;
-let stop: () => Promise<void>;
-
-beforeAll(async () => {
-  ({ redis, stop } = await openTestRedis());
-});
+const { redis, stop } = await openTestRedis();
 beforeEach(() => redis.flushAll());
-afterAll(() => stop());
+afterAll(stop);
 
 describe("accept-messages.lua", () => {
   const [ACCEPTED, FULL, REPEATED] = [1, 0, -1];

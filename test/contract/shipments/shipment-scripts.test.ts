@@ -1,6 +1,6 @@
 /** Small shipment scripts, called one at a time: remaps, unmapped codes, release requests and whole hashes. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { type Redis, run, script } from "#core/platform/redis/client.ts";
+import { afterAll, beforeEach, describe, expect, test } from "bun:test";
+import { run, script } from "#core/platform/redis/client.ts";
 import askReleaseSource from "#core/shipments/store/ask-release.lua" with { type: "text" };
 import { splitChanges } from "#core/shipments/store/change-log.ts";
 import readHashesSource from "#core/shipments/store/read-hashes.lua" with { type: "text" };
@@ -8,14 +8,9 @@ import forgetSource from "#core/statuses/store/forget-unmapped.lua" with { type:
 import saveSource from "#core/statuses/store/save-remap.lua" with { type: "text" };
 import { openTestRedis } from "#test/support/servers/servers.ts";
 
-let redis: Redis;
-let stop: () => Promise<void>;
-
-beforeAll(async () => {
-  ({ redis, stop } = await openTestRedis());
-});
+const { redis, stop } = await openTestRedis();
 beforeEach(() => redis.flushAll());
-afterAll(() => stop());
+afterAll(stop);
 
 describe("save-remap.lua", () => {
   const RUNNING = { order: "{}", state: "running", progress: "before" };
