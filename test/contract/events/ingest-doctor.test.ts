@@ -182,7 +182,7 @@ describe("stops at the first cause, names it alone and says what to do", () => {
       "The token belongs to BRT_ITA, and --courier is GLS_ITA.",
       "Use the token and the code",
     ],
-    ["a missing secret", strict, "Signing is mandatory", "Give the signing secret: --secret"],
+    ["a missing secret", strict, "Signing is mandatory", "Pass the signing secret: --secret"],
     [
       "a wrong secret",
       [...strict, "--secret", "sig_wrong"],

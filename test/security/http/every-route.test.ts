@@ -239,14 +239,16 @@ async function logIn(): Promise<string> {
   return answer.headers.get("set-cookie")?.split(";")[0] ?? "";
 }
 
-async function endedTokens(): Promise<typeof ended> {
-  const { jwtSecret } = runtime.secrets;
+/** A token of the first company, but for these claims. */
+function mint(changed: Partial<Claims>, nowMs: number): Promise<string> {
   const claims = JSON.parse(atob(acme.split(".")[1] ?? "")) as Claims;
-  const { keyId, channelId, companyId, scopes } = claims;
-  const expired = await createTokens(jwtSecret).mint(
-    { keyId, channelId, companyId, scopes },
-    runtime.live.now() - TOKEN_LIFE_SECONDS * 1_000,
-  );
+  const { keyId, channelId, companyId, scopes } = { ...claims, ...changed };
+  const tokens = createTokens(runtime.secrets.jwtSecret);
+  return tokens.mint({ keyId, channelId, companyId, scopes }, nowMs);
+}
+
+async function endedTokens(): Promise<typeof ended> {
+  const expired = await mint({}, runtime.live.now() - TOKEN_LIFE_SECONDS * 1_000);
   const key = await asOperator("POST", "/panel/api/channels/acme-it/api-keys");
   const courierToken = await asOperator("POST", "/panel/api/couriers/GLS_ITA/tokens");
   const revoked = await merchantToken(key["key"] ?? "");
@@ -474,6 +476,23 @@ describe("who may not call", () => {
     const reading = shipment.map((route) => ({ route, credentials }));
     expect(await faultsOf("api", reading, ({ status }) => status === 404)).toEqual([]);
     expect(reading.length).toBeGreaterThan(0);
+  });
+
+  test("api: a token without the scope that a route declares is 403, whatever the rest of the request", async () => {
+    const bare = await mint({ scopes: [] }, runtime.live.now());
+    const credentials = [`Authorization: Bearer ${bare}`];
+    const scoped = apps.api.routes.filter((route) => {
+      const access = guardOf(route)?.access;
+      return typeof access === "object" && "scope" in access && access.scope !== null;
+    });
+    const names = new Set(scoped.map(({ method, path }) => `${method} ${path}`));
+    const attempts = served.api.routes
+      .filter(({ method, pattern }) => names.has(`${method} ${pattern}`))
+      .map((route) => ({ route, credentials }));
+    const lacksScope = ({ status, body }: RawAnswer) =>
+      status === 403 && body.includes("MISSING_SCOPE");
+    expect(await faultsOf("api", attempts, lacksScope)).toEqual([]);
+    expect(attempts.length).toBeGreaterThan(15);
   });
 
   test("ingest: another courier's token does not send a courier's events", async () => {
