@@ -16,19 +16,15 @@ import { startPanel } from "#panel/main.ts";
 import { queryOf } from "#test/support/data/searched-shipments.ts";
 import { channelOf, testSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
+import { forAll } from "#test/support/for-all.ts";
 import { deliver, held, openTestArchive, type TestArchive } from "#test/support/product/archive.ts";
 import { outcomeOf, startCommand } from "#test/support/product/command.ts";
-import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
+import { openTestRuntime } from "#test/support/product/runtime.ts";
 import { passTime } from "#test/support/product/webhooks.ts";
 
-let runtime: TestRuntime;
 let counter = 0;
 
-beforeAll(async () => {
-  runtime = await openTestRuntime(testSetup(), { ARCHIVE_ROUND_SECONDS: "1" });
-}, 300_000);
-
-afterAll(() => runtime.end());
+const runtime = forAll(() => openTestRuntime(testSetup(), { ARCHIVE_ROUND_SECONDS: "1" }));
 
 /** Shipments that are delivered by now. */
 function deliverSome(count: number): Promise<number[]> {

@@ -1,27 +1,18 @@
 /** The first-day comparison of a courier with another tracking (document 2, onboarding; issue 18). */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { FURTHER_LISTED } from "#panel/server/couriers/compare-first-day.ts";
 import { makeAccount } from "#test/support/data/accounts.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { addShipment } from "#test/support/data/shipments.ts";
-import { openTestPanel, type TestPanel } from "#test/support/product/panel.ts";
-import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
+import { forAll } from "#test/support/for-all.ts";
+import { openTestPanel } from "#test/support/product/panel.ts";
+import { openTestRuntime } from "#test/support/product/runtime.ts";
 import { applyEvents } from "#test/support/product/webhooks.ts";
 
 const HEAD = "trackingNumber;code;occurredAt";
 
-let runtime: TestRuntime;
-let panel: TestPanel;
-
-beforeAll(async () => {
-  runtime = await openTestRuntime(testSetup());
-  panel = await openTestPanel(runtime);
-});
-
-afterAll(async () => {
-  await panel.end();
-  await runtime.end();
-});
+const runtime = forAll(() => openTestRuntime(testSetup()));
+const panel = forAll(() => openTestPanel(runtime));
 
 const scan = (trackingNumber: string, code: string, time: string, members: object = {}) => ({
   trackingNumber,

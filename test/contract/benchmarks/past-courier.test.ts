@@ -1,30 +1,20 @@
 /** The demo's couriers of days that are over, which share their rate with those of today. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { Running } from "#core/runtime/runtime.ts";
+import { expect, test } from "bun:test";
 import { DEMO_COURIERS } from "#demo/couriers.ts";
 import { demoSetup } from "#demo/demo-setup.ts";
 import { createPastCourier } from "#demo/past-courier.ts";
 import { startIngest } from "#ingest/main.ts";
 import { event } from "#test/support/clients/courier.ts";
-import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
+import { forAll } from "#test/support/for-all.ts";
+import { openTestRuntime } from "#test/support/product/runtime.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-let runtime: TestRuntime;
-let ingest: Running;
-
-beforeAll(async () => {
-  runtime = await openTestRuntime(
-    demoSetup("https://localhost:9443", () => "http://localhost:9444"),
-  );
-  ingest = await startIngest(runtime);
-});
-
-afterAll(async () => {
-  await ingest.stop();
-  await runtime.end();
-});
+const runtime = forAll(() =>
+  openTestRuntime(demoSetup("https://localhost:9443", () => "http://localhost:9444")),
+);
+const ingest = forAll(() => startIngest(runtime));
 
 test("more messages of the past than the courier's burst pass, whatever it sent today", async () => {
   const [courier] = DEMO_COURIERS;

@@ -1,21 +1,17 @@
 /** What goes to scripts and into fields in packed form comes out whole, short or long. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { binary } from "#core/platform/redis/client.ts";
 import { packList } from "#core/platform/redis/packed-list.ts";
 import { testSetup } from "#test/support/data/setup.ts";
-import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
+import { forAll } from "#test/support/for-all.ts";
+import { openTestRuntime } from "#test/support/product/runtime.ts";
 
 const EXACT_NUMBERS = `
   local reply = {}
   for at, one in ipairs(cmsgpack.unpack(ARGV[1])) do reply[at] = string.format('%.17g', one) end
   return reply`;
 
-let runtime: TestRuntime;
-
-beforeAll(async () => {
-  runtime = await openTestRuntime(testSetup());
-});
-afterAll(() => runtime.end());
+const runtime = forAll(() => openTestRuntime(testSetup()));
 
 describe("a packed list", () => {
   test("gives a script every text and all bytes, also long and empty ones", async () => {

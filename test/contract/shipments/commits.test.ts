@@ -1,5 +1,5 @@
 /** A call that commits many shipments does all of it for those that stand as they were read, and nothing for the others. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { LOGS } from "#core/platform/log/streams.ts";
 import { binary } from "#core/platform/redis/client.ts";
 import {
@@ -19,14 +19,10 @@ import {
 } from "#core/shipments/store/shipments.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { addShipment } from "#test/support/data/shipments.ts";
-import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
+import { forAll } from "#test/support/for-all.ts";
+import { openTestRuntime } from "#test/support/product/runtime.ts";
 
-let runtime: TestRuntime;
-
-beforeAll(async () => {
-  runtime = await openTestRuntime(testSetup());
-});
-afterAll(() => runtime.end());
+const runtime = forAll(() => openTestRuntime(testSetup()));
 
 const NOW_MS = Date.parse("2026-11-20T10:00:00Z");
 

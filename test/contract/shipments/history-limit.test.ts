@@ -1,5 +1,5 @@
 /** A shipment's history has a limit, its state has none: what happens at 1,000 facts and past them. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { CourierEvent } from "#core/events/rules/event.ts";
 import { encodeLoggedEvent } from "#core/events/store/event-log.ts";
 import { seenBucket } from "#core/events/store/seen.ts";
@@ -13,14 +13,10 @@ import { readLedger } from "#core/webhooks/store/deliveries/ledger.ts";
 import { trackHandler } from "#processors/track/track.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { addShipment } from "#test/support/data/shipments.ts";
-import { openTestApi, type TestApi } from "#test/support/product/api.ts";
+import { forAll } from "#test/support/for-all.ts";
+import { openTestApi } from "#test/support/product/api.ts";
 
-let api: TestApi;
-
-beforeAll(async () => {
-  api = await openTestApi(testSetup());
-});
-afterAll(() => api.end());
+const api = forAll(() => openTestApi(testSetup()));
 
 const COURIER = "GLS_ITA";
 const FIRST_MS = Date.parse("2026-11-01T00:00:00Z");

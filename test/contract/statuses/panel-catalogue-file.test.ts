@@ -1,33 +1,22 @@
 /** The catalogue of a courier as a file (issue 18): preview, upload in one step, download, taking an upload back. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { applySetup } from "#core/setup/store/apply-setup.ts";
 import { readShipments } from "#core/shipments/store/shipments.ts";
 import { startRemaps } from "#processors/track/remap.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { addShipment } from "#test/support/data/shipments.ts";
 import { eventually } from "#test/support/eventually.ts";
-import { openTestPanel, type TestPanel } from "#test/support/product/panel.ts";
-import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
+import { forAll } from "#test/support/for-all.ts";
+import { openTestPanel } from "#test/support/product/panel.ts";
+import { openTestRuntime } from "#test/support/product/runtime.ts";
 import { applyEvents } from "#test/support/product/webhooks.ts";
 
 const IMPORT = "/panel/api/couriers/BRT_ITA/catalogue/import";
 const HEAD = "code,description,status,statusDetail,terminal";
 
-let runtime: TestRuntime;
-let panel: TestPanel;
-let remaps: { stop: () => Promise<void> };
-
-beforeAll(async () => {
-  runtime = await openTestRuntime(testSetup());
-  panel = await openTestPanel(runtime);
-  remaps = startRemaps(runtime);
-});
-
-afterAll(async () => {
-  await remaps.stop();
-  await panel.end();
-  await runtime.end();
-});
+const runtime = forAll(() => openTestRuntime(testSetup()));
+const panel = forAll(() => openTestPanel(runtime));
+forAll(() => startRemaps(runtime));
 
 const read = async (query: string, file: string) => {
   const { status, body } = await panel.call("POST", `${IMPORT}?${query}`, file);
