@@ -1,7 +1,7 @@
 /** Access tokens (document 1, "Authentication"): what they carry. */
 
 import { type Static, Type } from "@sinclair/typebox";
-import { type AccessTokens, createAccessTokens } from "#core/platform/secrets/access-tokens.ts";
+import { createAccessTokens } from "#core/platform/secrets/access-tokens.ts";
 
 /** Document 1, "Limits". */
 export const TOKEN_LIFE_SECONDS = 86_400;
@@ -17,7 +17,7 @@ const Claims = Type.Object({
 });
 export type Claims = Static<typeof Claims>;
 
-export type Tokens = AccessTokens<Claims>;
-
-export const createTokens = (secret: string): Tokens =>
+export const createTokens = (secret: string) =>
   createAccessTokens(Claims, secret, TOKEN_LIFE_SECONDS);
+
+export type Tokens = ReturnType<typeof createTokens>;

@@ -3,12 +3,6 @@ import { jwt } from "@elysiajs/jwt";
 import type { TSchema } from "@sinclair/typebox";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 
-export interface AccessTokens<Claims> {
-  mint(claims: Claims, nowMs: number): Promise<string>;
-  /** Null when the token is not ours, has been changed or has expired. */
-  verify(token: string, nowMs: number): Promise<Verified<Claims> | null>;
-}
-
 export type Verified<Claims> = Claims & { readonly exp: number };
 
 type ClaimValue = string | number | null | string[];
@@ -19,14 +13,15 @@ export function createAccessTokens<Claims extends Record<string, ClaimValue>>(
   secret: string | Uint8Array,
   lifeSeconds: number,
   typ = "JWT",
-): AccessTokens<Claims> {
+) {
   const { signer } = jwt({ name: "signer", secret, typ }).decorator;
   const checker = compileSchema(schema);
   return {
     // The plugin writes `iat` from the process clock only, which is not the service clock: `exp` alone counts.
-    mint: (claims, nowMs) =>
+    mint: (claims: Claims, nowMs: number): Promise<string> =>
       signer.sign({ ...claims, iat: false, exp: Math.floor(nowMs / 1000) + lifeSeconds }),
-    async verify(token, nowMs) {
+    /** Null when the token is not ours, has been changed or has expired. */
+    async verify(token: string, nowMs: number): Promise<Verified<Claims> | null> {
       // Several spellings of base64url decode to the same bytes; only ours is the token.
       const signature = token.slice(token.lastIndexOf(".") + 1);
       if (Buffer.from(signature, "base64url").toString("base64url") !== signature) return null;

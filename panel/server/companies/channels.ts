@@ -62,15 +62,6 @@ export function channelRoutes(runtime: Runtime) {
 
 function ownChannelRoutes(runtime: Runtime) {
   const { redis, live, log } = runtime;
-
-  async function activate(request: Request, code: string, active: boolean) {
-    const before = settingsChannelOf(await live.refresh(), code).active;
-    await activateChannel(runtime, code, active);
-    noteChange(request, { active: before }, { active });
-    log.info({ channel: code, active }, "channel activation changed");
-    return { code, active };
-  }
-
   return panelRoutes(runtime, "channels")
     .get(
       "/panel/api/channels",
@@ -84,12 +75,12 @@ function ownChannelRoutes(runtime: Runtime) {
     )
     .post(
       "/panel/api/channels/:channelCode/activate",
-      ({ params, request }) => activate(request, params.channelCode, true),
+      ({ params, request }) => activate(runtime, request, params.channelCode, true),
       activation("Let the channel's keys and tokens work"),
     )
     .post(
       "/panel/api/channels/:channelCode/deactivate",
-      ({ params, request }) => activate(request, params.channelCode, false),
+      ({ params, request }) => activate(runtime, request, params.channelCode, false),
       activation("Answer 401 to the channel, at once"),
     )
     .post(
@@ -110,6 +101,14 @@ function ownChannelRoutes(runtime: Runtime) {
         summary: "Make the channel's sandbox entities what the setup file says",
       }),
     );
+}
+
+async function activate(runtime: Runtime, request: Request, code: string, active: boolean) {
+  const before = settingsChannelOf(await runtime.live.refresh(), code).active;
+  await activateChannel(runtime, code, active);
+  noteChange(request, { active: before }, { active });
+  runtime.log.info({ channel: code, active }, "channel activation changed");
+  return { code, active };
 }
 
 const activation = (summary: string) =>

@@ -80,47 +80,14 @@ async function couriersOf({ redis }: Runtime, caller: Caller): Promise<CourierEn
 
 /** Couriers, and whether their events are accepted. */
 function ownCourierRoutes(runtime: Runtime) {
-  const { redis, log, secrets } = runtime;
-
-  function viewOf(courier: CourierEntity, comparisons: Comparisons) {
-    const compared = comparisons.get(courier.code);
-    const { code, name, environment, acceptingEvents, signatureRequired } = courier;
-    return {
-      code,
-      name,
-      environment,
-      acceptingEvents,
-      signatureRequired,
-      oauth: Boolean(courier.oauth),
-      mtls: Boolean(courier.mtls),
-      tokens: viewAccess(secrets.vault, courier, "tokens"),
-      signingSecrets: viewAccess(secrets.vault, courier, "signing-secrets"),
-      catalogueCodes: courier.catalogue.length,
-      comparison: compared
-        ? {
-            at: new Date(compared.atMs).toISOString(),
-            lines: compared.lines,
-            same: compared.same,
-          }
-        : null,
-    };
-  }
-
-  async function activate(request: Request, code: string, acceptingEvents: boolean) {
-    const before = (await readCourier(redis, code)).acceptingEvents;
-    await setAccepting(runtime, code, acceptingEvents);
-    noteChange(request, { acceptingEvents: before }, { acceptingEvents });
-    log.info({ courier: code, acceptingEvents }, "activation changed");
-    return { code, acceptingEvents };
-  }
-
+  const { redis } = runtime;
   return panelRoutes(runtime, "couriers")
     .get(
       "/panel/api/couriers",
       async ({ caller, query }) => {
         const comparisons = await readComparisons(redis);
         const { items, nextCursor } = wholeList(await couriersOf(runtime, caller), query);
-        return { items: items.map((one) => viewOf(one, comparisons)), nextCursor };
+        return { items: items.map((one) => viewOf(runtime, one, comparisons)), nextCursor };
       },
       route({
         access: { can: "couriers:read", of: "caller" },
@@ -132,7 +99,7 @@ function ownCourierRoutes(runtime: Runtime) {
     .get(
       "/panel/api/couriers/:code",
       async ({ params }) =>
-        viewOf(await readCourier(redis, params.code), await readComparisons(redis)),
+        viewOf(runtime, await readCourier(redis, params.code), await readComparisons(redis)),
       route({
         access: { can: "couriers:read", of: "courier" },
         response: CourierView,
@@ -141,14 +108,51 @@ function ownCourierRoutes(runtime: Runtime) {
     )
     .post(
       "/panel/api/couriers/:code/activate",
-      ({ params, request }) => activate(request, params.code, true),
+      ({ params, request }) => activate(runtime, request, params.code, true),
       activation("Accept events of the courier"),
     )
     .post(
       "/panel/api/couriers/:code/deactivate",
-      ({ params, request }) => activate(request, params.code, false),
+      ({ params, request }) => activate(runtime, request, params.code, false),
       activation("Answer 404 to events of the courier"),
     );
+}
+
+function viewOf({ secrets }: Runtime, courier: CourierEntity, comparisons: Comparisons) {
+  const compared = comparisons.get(courier.code);
+  const { code, name, environment, acceptingEvents, signatureRequired } = courier;
+  return {
+    code,
+    name,
+    environment,
+    acceptingEvents,
+    signatureRequired,
+    oauth: Boolean(courier.oauth),
+    mtls: Boolean(courier.mtls),
+    tokens: viewAccess(secrets.vault, courier, "tokens"),
+    signingSecrets: viewAccess(secrets.vault, courier, "signing-secrets"),
+    catalogueCodes: courier.catalogue.length,
+    comparison: compared
+      ? {
+          at: new Date(compared.atMs).toISOString(),
+          lines: compared.lines,
+          same: compared.same,
+        }
+      : null,
+  };
+}
+
+async function activate(
+  runtime: Runtime,
+  request: Request,
+  code: string,
+  acceptingEvents: boolean,
+) {
+  const before = (await readCourier(runtime.redis, code)).acceptingEvents;
+  await setAccepting(runtime, code, acceptingEvents);
+  noteChange(request, { acceptingEvents: before }, { acceptingEvents });
+  runtime.log.info({ courier: code, acceptingEvents }, "activation changed");
+  return { code, acceptingEvents };
 }
 
 const activation = (summary: string) =>

@@ -1,6 +1,6 @@
 /** `GET /panel/api/number-conflicts`: tracking number changes that point to the number of another live shipment. */
 
-import { type Static, Type } from "@sinclair/typebox";
+import { Type } from "@sinclair/typebox";
 import { CONFLICTS_LISTED, listConflicts } from "#core/events/store/number-conflicts.ts";
 import { route } from "#core/platform/http/access.ts";
 import { nullableText } from "#core/platform/schema/nullable.ts";
@@ -8,7 +8,6 @@ import type { Runtime } from "#core/runtime/runtime.ts";
 import {
   cursorBehind,
   LONG_PAGE,
-  type OffsetPage,
   offsetPageOf,
   offsetQuery,
 } from "#panel/server/http/list-page.ts";
@@ -30,22 +29,20 @@ const NumberConflicts = Type.Object({
   ),
   nextCursor: nullableText,
 });
-type NumberConflicts = Static<typeof NumberConflicts>;
 
 export function numberConflictsRoute(runtime: Runtime) {
-  const { redis } = runtime;
-  async function list(page: OffsetPage): Promise<NumberConflicts> {
-    const { conflicts, total } = await listConflicts(redis, page.offset, page.limit);
-    const items = conflicts.map(({ atMs, otherShipmentIds, ...conflict }) => ({
-      ...conflict,
-      otherShipmentIds: [...otherShipmentIds],
-      at: new Date(atMs).toISOString(),
-    }));
-    return { total, items, nextCursor: cursorBehind(page, total) };
-  }
   return panelRoutes(runtime, "number-conflicts").get(
     "/panel/api/number-conflicts",
-    ({ query }) => list(offsetPageOf(query, LONG_PAGE)),
+    async ({ query }) => {
+      const page = offsetPageOf(query, LONG_PAGE);
+      const { conflicts, total } = await listConflicts(runtime.redis, page.offset, page.limit);
+      const items = conflicts.map(({ atMs, otherShipmentIds, ...conflict }) => ({
+        ...conflict,
+        otherShipmentIds: [...otherShipmentIds],
+        at: new Date(atMs).toISOString(),
+      }));
+      return { total, items, nextCursor: cursorBehind(page, total) };
+    },
     route({
       access: { can: "overview:read", of: "installation" },
       query: offsetQuery(LONG_PAGE),
