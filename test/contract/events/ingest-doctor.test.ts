@@ -279,13 +279,13 @@ describe("a sender's own messages", () => {
 
   test("are checked by the schemas alone without a service, and where it does not answer", async () => {
     const good = message([event()]);
-    const alone = await run("node", ["--messages", "-"], good);
+    const alone = await run("bun", ["--messages", "-"], good);
     expect(alone.output).toContain(
       "grade A, 1 of 1 valid, checked by the published schemas alone.",
     );
     expect(alone.status).toBe(0);
     const dead = ["--url", "http://127.0.0.1:1", ...gls, "--messages", "-"];
-    const { output, status } = await run("node", dead, good);
+    const { output, status } = await run("bun", dead, good);
     expect(output).toContain("STOPPED");
     expect(output).toContain("checked by the published schemas alone.");
     expect(status).toBe(1);
@@ -294,9 +294,9 @@ describe("a sender's own messages", () => {
   test("must not use an eventId for two events; the same event again is a retry", async () => {
     const one = event({ eventId: "same" });
     const other = { ...one, status: { code: "DLV", description: "Consegnata" } };
-    const twice = await run("node", ["--messages", "-"], `${message([one])}\n${message([one])}`);
+    const twice = await run("bun", ["--messages", "-"], `${message([one])}\n${message([one])}`);
     expect(twice.status).toBe(0);
-    const { output, status } = await run("node", ["--messages", "-"], message([one, other]));
+    const { output, status } = await run("bun", ["--messages", "-"], message([one, other]));
     expect(output).toContain("eventId: another event of yours has this id");
     expect(output).toContain("-> Give every event an eventId of its own.");
     expect(output).not.toContain("with the same eventId");
@@ -306,7 +306,7 @@ describe("a sender's own messages", () => {
   test("an INVALID event does not take its id: the corrected one has the same", async () => {
     const corrected = event();
     const both = `${message([{ ...corrected, weight: 2 }])}\n${message([corrected])}`;
-    const { output } = await run("node", ["--messages", "-"], both);
+    const { output } = await run("bun", ["--messages", "-"], both);
     expect(output).toContain("1 of 2 valid");
     expect(output).toContain("weight: The field is not known.");
     expect(output).not.toContain("DUPLICATE");
@@ -316,11 +316,11 @@ describe("a sender's own messages", () => {
     const inMs = (ms: number) => event({ occurredAt: new Date(Date.now() + ms).toISOString() });
     const hour = 3_600_000;
     const valid = message([event(), inMs(hour), inMs(2 * hour)]);
-    const warned = await run("node", ["--messages", "-"], valid);
+    const warned = await run("bun", ["--messages", "-"], valid);
     expect(warned.output).toContain("3 of 3 valid");
     expect(warned.output).toMatch(/WARN {2}2 of 3 are ahead of their time, by up to 1(19|20) min/);
     expect(warned.status).toBe(0);
-    const refused = await run("node", ["--messages", "-"], message([event(), inMs(25 * hour)]));
+    const refused = await run("bun", ["--messages", "-"], message([event(), inMs(25 * hour)]));
     expect(refused.output).toContain("1 of 2 valid");
     expect(refused.output).toContain("occurredAt: More than 24 hours ahead");
     expect(refused.output).not.toContain("WARN");
@@ -337,12 +337,12 @@ describe("a sender's own messages", () => {
       [" ".repeat(5 * 1024 * 1024 + 1), "larger than 5 MiB"],
     ];
     for (const [input, fault] of cases) {
-      const { output, status } = await run("node", ["--messages", "-"], input);
+      const { output, status } = await run("bun", ["--messages", "-"], input);
       expect(output).toContain("FAIL  stdin");
       expect(output).toContain(fault);
       expect(status).toBe(1);
     }
-    const none = await run("node", ["--messages", "nowhere.json"]);
+    const none = await run("bun", ["--messages", "nowhere.json"]);
     expect(none.errors).toContain("nowhere.json");
     expect(none.status).toBe(1);
   });
@@ -350,7 +350,7 @@ describe("a sender's own messages", () => {
   test("of a whole day are reported by their failures, 50 at most", async () => {
     const faulty = Array.from({ length: 51 }, () => ({ ...event(), weight: 2 }));
     const good = Array.from({ length: 400 }, () => event());
-    const { output } = await run("node", ["--messages", "-"], message([...faulty, ...good]));
+    const { output } = await run("bun", ["--messages", "-"], message([...faulty, ...good]));
     expect(output.match(/FAIL/g)).toHaveLength(50);
     expect(output).toContain("  and 1 more");
     expect(output).toContain("400 of 451 valid");
@@ -359,14 +359,14 @@ describe("a sender's own messages", () => {
 
 test("--help prints the usage and succeeds", async () => {
   for (const args of [["--help"], ["-h"]]) {
-    const { output, status } = await run("node", args);
+    const { output, status } = await run("bun", args);
     expect(output).toStartWith("usage: node doctor.mjs courier");
     expect(status).toBe(0);
   }
 });
 
 test("a missing argument is named", async () => {
-  const { errors, status } = await run("node", ["--url", "http://127.0.0.1:1", "--token", ""]);
+  const { errors, status } = await run("bun", ["--url", "http://127.0.0.1:1", "--token", ""]);
   expect(errors).toContain("Missing: --token, --courier");
   expect(status).toBe(2);
 });
@@ -377,7 +377,7 @@ test("a missing or malformed argument tells the usage", async () => {
     [],
     ["--url", "nowhere", "--token", "x", "--courier", "X"],
   ]) {
-    const { errors, status } = await run("node", args);
+    const { errors, status } = await run("bun", args);
     expect(errors).toMatch(/^usage: node doctor\.mjs courier/m);
     expect(status).toBe(2);
   }

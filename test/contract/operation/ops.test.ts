@@ -330,7 +330,7 @@ describe("a role alone", () => {
     expect(second?.url).toStartWith(`http://${host}:`);
     expect(second?.url).not.toBe(first?.url ?? "");
     expect(said).toContain("usual port is in use");
-    for (const door of [first, second]) door?.close();
+    for (const listener of [first, second]) listener?.close();
   });
 
   test("analytics that wait for the embedded folder are not ready until it is theirs", async () => {

@@ -1,7 +1,7 @@
 /** HTTP written by hand over TCP: Host and path reach the server as they are, which no client library lets through. */
 import { connect, type Socket } from "node:net";
 
-const ANSWER_LIMIT_MS = 20_000;
+const ANSWER_LIMIT_MS = 60_000;
 
 export interface RawAnswer {
   /** 0 when the server closed the connection without an answer. */
