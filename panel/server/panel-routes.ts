@@ -5,7 +5,7 @@
 import { Elysia } from "elysia";
 import { masked } from "#core/accounts/rules/masked.ts";
 import { hasAuditCapacity, writeAudit } from "#core/accounts/store/audit-log.ts";
-import { waitAs } from "#core/configuration/store/setup-lock.ts";
+import { askAs, expectVersion, versionMade } from "#core/configuration/store/asker.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
 import {
   type Declaration,
@@ -51,7 +51,9 @@ export function panelRoutes(deps: PanelDeps, name: string) {
         set.headers["cache-control"] = "no-store";
         const caller = await admit(deps, declared().access, { request, server, params });
         await refuseUnlogged(deps, caller, request.method);
-        if (caller.kind !== "operator") waitAs(tenantOf(caller));
+        askAs(askerOf(caller));
+        const { headers } = request;
+        expectVersion(headers.get("if-match"), headers.get("if-none-match"));
         callers.set(request, caller);
         deps.log.debug({ method: request.method, path }, "panel call");
       },
@@ -72,11 +74,26 @@ export function panelRoutes(deps: PanelDeps, name: string) {
       afterHandle: async ({ request, set, route, path, responseValue }) => {
         const link = linkOf(request, responseValue);
         if (link !== null) set.headers["link"] = link;
+        const version = versionOf(request, responseValue);
+        if (version !== null) set.headers["etag"] = `"${version}"`;
         await keepAnswer(deps, request, set, responseValue);
         await audit(deps, request, { route, path, answer: responseValue });
       },
     }),
   });
+}
+
+/** Operators do not wait behind each other. */
+function askerOf(caller: Caller) {
+  const tenant = tenantOf(caller);
+  return { party: caller.kind === "operator" ? "" : tenant, tenant, name: caller.actor };
+}
+
+/** Of the entity that an answer is about: of the one that was read, or as the change has left it. */
+function versionOf({ method }: Request, answer: unknown): string | null {
+  if (!READING.has(method)) return versionMade();
+  const { version } = (answer ?? {}) as { readonly version?: unknown };
+  return typeof version === "string" ? version : null;
 }
 
 interface PanelDeclaration extends Declaration {
@@ -147,7 +164,14 @@ async function audit(deps: PanelDeps, request: Request, answered: Answered): Pro
     actor,
     action,
     target,
-    before: masked(before),
-    after: masked(after),
+    before: masked(withoutVersion(before)),
+    after: masked(withoutVersion(after)),
   });
+}
+
+/** It is another one after each change, and tells nothing. */
+function withoutVersion(value: unknown): unknown {
+  if (value === null || typeof value !== "object" || !("version" in value)) return value;
+  const { version: _, ...rest } = value;
+  return rest;
 }

@@ -12,6 +12,7 @@ import {
   readEntities,
   readEntity,
   removeEntity,
+  type Stored,
   saveEntity,
 } from "#core/configuration/store/entities.ts";
 import { underAccountLock, underNewAccountLock } from "#core/configuration/store/setup-lock.ts";
@@ -47,6 +48,7 @@ const LINK_BYTES = 32;
 const ID_BYTES = 8;
 /** The first admin's account, while it has no e-mail address. */
 export const FIRST_ACCOUNT_ID = "acc_first";
+export type StoredAccount = Stored<"account">;
 const LINK = /^(acc_[a-z0-9]{5,16})\.[\w-]{43}$/;
 
 export interface NewAccount {
@@ -68,12 +70,12 @@ export function addressIdOf(vault: Vault, email: string): string {
   return `acc_${vault.mac(`account ${normalEmail(email)}`)}`;
 }
 
-export function readAccount(redis: Redis, id: string): Promise<AccountEntity | null> {
+export function readAccount(redis: Redis, id: string): Promise<StoredAccount | null> {
   return readEntity(redis, "account", id);
 }
 
 /** Those of ids that exist. */
-export function readAccounts(redis: Redis, ids: readonly string[]): Promise<AccountEntity[]> {
+export function readAccounts(redis: Redis, ids: readonly string[]): Promise<StoredAccount[]> {
   return readEntities(redis, "account", [...ids]);
 }
 
@@ -234,12 +236,12 @@ export function changeAccount(
   redis: Redis,
   id: string,
   change: (account: AccountEntity) => Partial<AccountEntity>,
-): Promise<{ readonly before: AccountEntity; readonly after: AccountEntity } | null> {
+): Promise<{ readonly before: StoredAccount; readonly after: StoredAccount } | null> {
   return underAccountLock(redis, id, async () => {
     const before = await readAccount(redis, id);
     if (!before) return null;
-    const after = { ...before, ...change(before) };
-    await saveEntity(redis, "account", id, after);
+    const wanted = { ...before, ...change(before) };
+    const { entity: after } = await saveEntity(redis, "account", id, wanted);
     return { before, after };
   });
 }

@@ -2,7 +2,6 @@
 
 import type {
   ApiKeyEntity,
-  BoxEntity,
   ChannelEntity,
   CompanyEntity,
   CourierEntity,
@@ -17,6 +16,7 @@ import { TEST_COURIER, TEST_COURIERS, testCatalogue } from "#core/shipments/rule
 import type { Catalogue } from "#core/statuses/rules/map-status.ts";
 import type { Status } from "#core/statuses/rules/status.ts";
 import { secretsInForce, tokensInForce } from "./courier-access.ts";
+import type { Stored } from "./entities.ts";
 import type { ReadEntities } from "./known-entities.ts";
 import { withShadows } from "./test-channels.ts";
 
@@ -34,6 +34,7 @@ export interface Courier
     | "oauth"
     | "mtls"
   > {
+  readonly version: string;
   /** In force: of the setup file and of the panel, without revoked ones. */
   readonly tokenHashes: readonly string[];
   /** Sealed; the vault opens them. */
@@ -56,12 +57,13 @@ export interface CourierStockRelease {
 export type ChannelCourier = StoredChannelCourier;
 
 export interface Company extends CompanyEntity {
-  readonly boxes: ReadonlyMap<string, BoxEntity>;
+  readonly boxes: ReadonlyMap<string, Stored<"box">>;
   readonly channelIds: readonly number[];
 }
 
 export interface Channel
   extends Omit<ChannelEntity, "couriers" | "emails" | "setupActive" | "setupSaid"> {
+  readonly version: string;
   readonly emails: ChannelEmails;
   readonly couriers: ReadonlyMap<string, ChannelCourier>;
   readonly endpoints: readonly Endpoint[];
@@ -79,7 +81,9 @@ export interface ChannelEmails {
 /** A key that the panel has revoked is not active. */
 export type ApiKey = Omit<ApiKeyEntity, "hash" | "revokedHash">;
 
-export type Endpoint = Omit<EndpointEntity, "fileEntry" | "fileSecretHash">;
+export interface Endpoint extends Omit<EndpointEntity, "fileEntry" | "fileSecretHash"> {
+  readonly version: string;
+}
 
 export interface Configuration {
   readonly version: number;
@@ -165,6 +169,7 @@ function testCouriers(details: ReadonlyMap<number, SetupStatusDetail>): Courier[
   return TEST_COURIERS.map((code): Courier => {
     const mode = code === TEST_COURIER ? ("sync" as const) : ("deferred" as const);
     return {
+      version: "",
       number: 0,
       code,
       name: "Test courier",
@@ -184,10 +189,11 @@ function testCouriers(details: ReadonlyMap<number, SetupStatusDetail>): Courier[
   });
 }
 
-function readCourier(entity: CourierEntity): Courier {
+function readCourier(entity: Stored<"courier">): Courier {
   const { number, code, name, environment, acceptingEvents, signatureRequired } = entity;
-  const { perSecond, burst, oauth, mtls } = entity;
+  const { perSecond, burst, oauth, mtls, version } = entity;
   return {
+    version,
     number,
     code,
     name,
@@ -210,7 +216,7 @@ function readCourier(entity: CourierEntity): Courier {
   };
 }
 
-function readChannel(entity: ChannelEntity, endpoints: readonly Endpoint[]): Channel {
+function readChannel(entity: Stored<"channel">, endpoints: readonly Endpoint[]): Channel {
   const { setupActive: _, setupSaid: __, ...own } = entity;
   const { managed = false, from = null, statusNotifications = [] } = entity.emails;
   return {
@@ -225,6 +231,7 @@ function readApiKey({ hash, revokedHash, ...key }: ApiKeyEntity): ApiKey {
   return { ...key, active: key.active && hash !== revokedHash };
 }
 
-function readEndpoint({ fileEntry: _, fileSecretHash: __, ...endpoint }: EndpointEntity): Endpoint {
+function readEndpoint(stored: Stored<"endpoint">): Endpoint {
+  const { fileEntry: _, fileSecretHash: __, ...endpoint } = stored;
   return endpoint;
 }

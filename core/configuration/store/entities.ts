@@ -3,15 +3,28 @@
  * under the setup lock, accounts under a lock of their own (`setup-lock.ts`). Lists and records are kept as JSON text: redis-om joins string lists by
  * `|` and would split values that contain one. A process of an earlier version keeps the fields that it does not know.
  */
+import { Type } from "@sinclair/typebox";
 import { EntityId, Repository, Schema } from "redis-om";
 import { ENTITIES, type Entities, type EntityKind } from "#core/configuration/rules/entities.ts";
 import { decoded, encoded, storedAs } from "#core/configuration/rules/entity.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
+import { type Marks, newMarks, noteVersion, refuseStale } from "./asker.ts";
 import { announceLeftOver, expectSetupLock, markUnannounced } from "./setup-lock.ts";
 
+/** An entity as it is stored: with its version, and who made it. */
+export type Stored<K extends EntityKind> = Entities[K] & Marks;
+
+const MARKS = {
+  version: Type.String(),
+  changedFor: Type.String(),
+  changedBy: Type.String(),
+  changedAtMs: Type.Number(),
+};
+const fieldsOf = (name: EntityKind) => ({ ...ENTITIES[name].fields, ...MARKS });
+
 const SCHEMAS = Object.fromEntries(
-  Object.entries(ENTITIES).map(([name, { fields }]) => {
-    const definition = Object.entries(fields).map(([field, schema]) => {
+  (Object.keys(ENTITIES) as EntityKind[]).map((name) => {
+    const definition = Object.entries(fieldsOf(name)).map(([field, schema]) => {
       const type = storedAs(schema);
       return [field, { type: type === "json" ? ("string" as const) : type }] as const;
     });
@@ -38,7 +51,7 @@ function repository(redis: Redis, name: EntityKind) {
 export async function allEntities<K extends EntityKind>(
   redis: Redis,
   name: K,
-): Promise<Entities[K][]> {
+): Promise<Stored<K>[]> {
   return readEntities(redis, name, await entityIds(redis, name));
 }
 
@@ -47,10 +60,10 @@ export async function readEntities<K extends EntityKind>(
   redis: Redis,
   name: K,
   ids: string[],
-): Promise<Entities[K][]> {
+): Promise<Stored<K>[]> {
   if (ids.length === 0) return [];
   const found = await repository(redis, name).fetch(ids);
-  return found.map((entity) => decoded(ENTITIES[name].fields, entity) as Entities[K]);
+  return found.map((entity) => decoded(fieldsOf(name), entity) as Stored<K>);
 }
 
 /** One entity, null when there is none. */
@@ -58,32 +71,49 @@ export async function readEntity<K extends EntityKind>(
   redis: Redis,
   name: K,
   id: string,
-): Promise<Entities[K] | null> {
+): Promise<Stored<K> | null> {
   if ((await redis.sIsMember(idsKey(name), id)) !== 1) return null;
   const [found] = await readEntities(redis, name, [id]);
   return found ?? null;
 }
 
+export interface Saved<K extends EntityKind> {
+  readonly entity: Stored<K>;
+  /** False: it was the same already. */
+  readonly isWritten: boolean;
+}
+
 /**
  * Replaces the whole entity; one that is the same already is not written. Processes see it once `bumpVersion` has been called.
- * @returns whether it has been written
+ * @throws {Problem} 412 if it is not the version that the asker has seen (`asker.ts`)
  */
 export async function saveEntity<K extends EntityKind>(
   redis: Redis,
   name: K,
   id: string,
   entity: Entities[K],
-): Promise<boolean> {
+): Promise<Saved<K>> {
   await expectSetupLock();
   const known = await readEntity(redis, name, id);
+  refuseStale(known);
   // What a later version stores beside the fields that are known here stays.
   const after = { ...known, ...entity };
-  if (known && Bun.deepEquals(known, after)) return false;
+  const same = known && { ...after, ...marksOf(known) };
+  if (same && Bun.deepEquals(known, same)) {
+    noteVersion(known);
+    return { entity: known, isWritten: false };
+  }
   await markChanged(redis, name);
-  const stored = encoded(ENTITIES[name].fields, after);
+  const changed = { ...after, ...newMarks() };
+  noteVersion(changed);
+  const stored = encoded(fieldsOf(name), changed);
   await repository(redis, name).save(id, { ...stored, [EntityId]: id } as never);
   await redis.sAdd(idsKey(name), id);
-  return true;
+  return { entity: changed, isWritten: true };
+}
+
+function marksOf({ version, changedFor, changedBy, changedAtMs }: Marks): Marks {
+  return { version, changedFor, changedBy, changedAtMs };
 }
 
 export async function removeEntity(redis: Redis, name: EntityKind, id: string): Promise<void> {

@@ -3,12 +3,12 @@
  * an unavailable shard accepts no change, and a change on another shard, such as a revoked key, must not wait for it.
  */
 import { EntityId } from "redis-om";
-import type { Entities, EntityKind } from "#core/configuration/rules/entities.ts";
+import type { EntityKind } from "#core/configuration/rules/entities.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import { isShardUnavailable } from "#core/platform/redis/unavailable-shard.ts";
-import { entityIds, readEntities } from "./entities.ts";
+import { entityIds, readEntities, type Stored } from "./entities.ts";
 
-export type ReadEntities = <K extends EntityKind>(name: K) => Promise<Entities[K][]>;
+export type ReadEntities = <K extends EntityKind>(name: K) => Promise<Stored<K>[]>;
 
 export interface KnownEntities {
   /** @throws if a shard is unavailable and the kind has never been read */
@@ -17,7 +17,7 @@ export interface KnownEntities {
   readonly takeFailure: () => Error | null;
 }
 
-type ById<K extends EntityKind> = ReadonlyMap<string, Entities[K]>;
+type ById<K extends EntityKind> = ReadonlyMap<string, Stored<K>>;
 
 export function rememberEntities(redis: Redis): KnownEntities {
   const known: { [K in EntityKind]?: ById<K> } = {};
@@ -31,10 +31,7 @@ export function rememberEntities(redis: Redis): KnownEntities {
     };
   }
 
-  async function readInParts<K extends EntityKind>(
-    name: K,
-    before: ById<K>,
-  ): Promise<Entities[K][]> {
+  async function readInParts<K extends EntityKind>(name: K, before: ById<K>): Promise<Stored<K>[]> {
     const ids = await entityIds(redis, name).catch(instead([...before.keys()]));
     const reading = ids.map((id) => {
       const own = before.get(id);
@@ -43,7 +40,7 @@ export function rememberEntities(redis: Redis): KnownEntities {
     return (await Promise.all(reading)).flat();
   }
 
-  async function readAll<K extends EntityKind>(name: K): Promise<Entities[K][]> {
+  async function readAll<K extends EntityKind>(name: K): Promise<Stored<K>[]> {
     try {
       return await readEntities(redis, name, await entityIds(redis, name));
     } catch (error) {

@@ -13,18 +13,19 @@ import type {
 import type { Redis } from "#core/platform/redis/client.ts";
 import { DELETED_SETTINGS_KEY } from "#core/platform/redis/keys.ts";
 import { BOXES_PER_COMPANY, TEMPLATES_PER_CHANNEL } from "#core/setup/rules/setup.ts";
+import { refuseStale } from "./asker.ts";
 import {
   bumpVersion,
   entityIds,
   readEntities,
   readEntity,
   removeEntity,
+  type Stored,
   saveEntity,
 } from "./entities.ts";
 import { expectSetupLock, underSetupLock } from "./setup-lock.ts";
 
-type Listed = { readonly box: BoxEntity; readonly template: TemplateEntity };
-type Kind = keyof Listed;
+type Kind = "box" | "template";
 
 type Fixed = "id" | "companyId" | "code" | "testOf" | "active" | "setupActive" | "setupSaid";
 export type ChannelChange = Partial<Omit<ChannelEntity, Fixed>>;
@@ -58,52 +59,82 @@ export function changeChannel(
   return underSetupLock(redis, async () => {
     const before = await readEntity(redis, "channel", String(channelId));
     if (!before) return null;
-    const after = { ...before, ...changeOf(before) };
-    if (await saveEntity(redis, "channel", String(channelId), after)) await bumpVersion(redis);
+    const wanted = { ...before, ...changeOf(before) };
+    const { entity: after, isWritten } = await saveEntity(
+      redis,
+      "channel",
+      String(channelId),
+      wanted,
+    );
+    if (isWritten) await bumpVersion(redis);
     return { before, after };
   });
 }
 
-/** `full`: the company or channel has as many as it may have. */
-export type PutOutcome<T> = { readonly before: T | null } | "full";
+/** `full`: the company or channel has as many as it may have; `lacking`: what a new one must be given. */
+export type PutOutcome<K extends Kind> =
+  | { readonly before: Stored<K> | null; readonly after: Stored<K> }
+  | { readonly lacking: readonly string[] }
+  | "full";
 
 export function putTemplate(
   redis: Redis,
-  template: Omit<TemplateEntity, "fileEntry">,
-): Promise<PutOutcome<TemplateEntity>> {
-  return put(redis, "template", templateId(template), template, TEMPLATES_PER_CHANNEL);
+  name: Pick<TemplateEntity, "channelId" | "event" | "language">,
+  wanted: Given<Pick<TemplateEntity, "subject" | "body">>,
+): Promise<PutOutcome<"template">> {
+  const all = { subject: null, body: null };
+  return put(
+    redis,
+    "template",
+    templateId(name),
+    name,
+    { ...all, ...wanted },
+    TEMPLATES_PER_CHANNEL,
+  );
 }
 
 export function putBox(
   redis: Redis,
-  box: Omit<BoxEntity, "fileEntry">,
-): Promise<PutOutcome<BoxEntity>> {
-  return put(redis, "box", boxId(box), box, BOXES_PER_COMPANY);
+  name: Pick<BoxEntity, "companyId" | "code">,
+  wanted: Given<Pick<BoxEntity, "length" | "width" | "height">>,
+): Promise<PutOutcome<"box">> {
+  const all = { length: null, width: null, height: null };
+  return put(redis, "box", boxId(name), name, { ...all, ...wanted }, BOXES_PER_COMPANY);
 }
 
+/** What is not given is as it was. */
+type Given<T> = { readonly [N in keyof T]?: T[N] | undefined };
+
+/** @param wanted null = not given */
 function put<K extends Kind>(
   redis: Redis,
   kind: K,
   id: string,
-  wanted: Omit<Listed[K], "fileEntry">,
+  name: object,
+  wanted: Readonly<Record<string, unknown>>,
   limit: number,
-): Promise<PutOutcome<Listed[K]>> {
+): Promise<PutOutcome<K>> {
   return underSetupLock(redis, async () => {
-    const before = (await readEntity(redis, kind, id)) as Listed[K] | null;
+    const before = await readEntity(redis, kind, id);
+    refuseStale(before);
     if (!before && (await idsBeside(redis, kind, id)).length >= limit) return "full";
+    const given = Object.entries(wanted).filter(([, value]) => value !== null);
+    const lacking = Object.keys(wanted).filter((field) => wanted[field] === null);
+    if (!before && lacking.length > 0) return { lacking };
     const field = deletedSetting(kind, id);
     // Deleted and made again: the file's entry has still been applied.
     const fileEntry = before?.fileEntry ?? (await redis.hGet(DELETED_SETTINGS_KEY, field)) ?? "";
-    const isNew = await saveEntity(redis, kind, id, { ...wanted, fileEntry } as Entities[K]);
-    if (!isNew) return { before };
+    const made = { ...before, ...name, ...Object.fromEntries(given), fileEntry };
+    const { entity: after, isWritten } = await saveEntity(redis, kind, id, made as Entities[K]);
+    if (!isWritten) return { before, after };
     await redis.hDel(DELETED_SETTINGS_KEY, field);
     await bumpVersion(redis);
-    return { before };
+    return { before, after };
   });
 }
 
 /** Templates of a channel. */
-export async function templatesOf(redis: Redis, channelId: number): Promise<TemplateEntity[]> {
+export async function templatesOf(redis: Redis, channelId: number): Promise<Stored<"template">[]> {
   const ids = await idsBeside(redis, "template", `${channelId}:`);
   return readEntities(redis, "template", ids);
 }
@@ -119,9 +150,9 @@ export function deleteSetting<K extends Kind>(
   redis: Redis,
   kind: K,
   id: string,
-): Promise<Listed[K] | null> {
+): Promise<Stored<K> | null> {
   return underSetupLock(redis, async () => {
-    const before = (await readEntity(redis, kind, id)) as Listed[K] | null;
+    const before = await readEntity(redis, kind, id);
     if (!before) return null;
     await expectSetupLock();
     if (before.fileEntry) {

@@ -13,6 +13,7 @@ import {
 } from "#core/platform/redis/keys.ts";
 import { type Lock, LockLost, type LockTerms, takeLock } from "#core/platform/redis/lock.ts";
 import { limit } from "#core/platform/schema/limit.ts";
+import { partyAsking } from "./asker.ts";
 
 /** Processes that start together apply the same file one after the other. */
 export const TERMS = {
@@ -28,19 +29,6 @@ const BUSY_RETRY_SECONDS = "5";
 const UNANNOUNCED_FIELD = "unannounced";
 
 const held = new AsyncLocalStorage<Lock>();
-/** For whom the request that is being answered takes its locks. */
-const asking = new AsyncLocalStorage<{ party: string }>();
-
-/** What `work` changes is changed for nobody in particular until `waitAs` has said for whom. */
-export function withoutParty<T>(work: () => T): T {
-  return asking.run({ party: "" }, work);
-}
-
-/** From here on, what the request changes waits in turn with what others do, and behind what the same party does. */
-export function waitAs(party: string): void {
-  const store = asking.getStore();
-  if (store) store.party = party;
-}
 
 /**
  * An entity that `work` reads, changes and saves cannot lose another writer's change.
@@ -85,7 +73,7 @@ async function under<T>(
   { key, terms, what }: Guarded,
   work: () => Promise<T>,
 ): Promise<T> {
-  const lock = await takeLock(redis, key, { party: asking.getStore()?.party ?? "", ...terms });
+  const lock = await takeLock(redis, key, { party: partyAsking(), ...terms });
   if (lock === null) throw busy(`Others are changing ${what}.`);
   try {
     return await held.run(lock, work);

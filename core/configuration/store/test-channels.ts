@@ -17,7 +17,9 @@ export async function newShadow(redis: Redis, live: ChannelEntity): Promise<Chan
 }
 
 /** Every shadow with the settings of its channel; a shadow without one is left out. */
-export function withShadows(entities: readonly ChannelEntity[]): ChannelEntity[] {
+export function withShadows<Channel extends ChannelEntity>(
+  entities: readonly Channel[],
+): Channel[] {
   const byId = new Map(entities.map((entity) => [entity.id, entity]));
   return entities.flatMap((entity) => {
     if (!entity.testOf) return [entity];

@@ -513,6 +513,12 @@ const OPERATOR = {
     "Somebody else has rotated the secret at the same time.",
     "Read the endpoint, and rotate again if it is still needed.",
   ),
+  VERSION_CONFLICT: row(
+    412,
+    "What you change is not the version that `If-Match` names, or with `If-None-Match: *` is there already; `changedBy` and `changedAt` say who changed it last, and when.",
+    "Read it again, and send what is still wanted with its new `ETag`.",
+    "calls with credentials that are no GET",
+  ),
   TEST_CLOCK_OFF: row(
     409,
     "The clock moves only where TEST_CLOCK=1 is set.",

@@ -1,5 +1,6 @@
 /** Applies a setup file. Twice changes nothing the second time; a faulty file changes nothing at all. */
 
+import { askedBy, SETUP_FILE } from "#core/configuration/store/asker.ts";
 import { bumpVersion } from "#core/configuration/store/entities.ts";
 import { underSetupLock } from "#core/configuration/store/setup-lock.ts";
 import type { LabelCarriers } from "#core/merchants/rules/label-carrier.ts";
@@ -61,7 +62,7 @@ export async function applySetup(
 ): Promise<Applied> {
   const file = withoutOrderNulls(given);
   // Processes that start together apply the same file one after the other.
-  return underSetupLock(redis, async () => {
+  const apply = async () => {
     const stored = await readStored(redis);
     const { faults, unresolvedHosts } = await check(file, stored, vault, nowMs, world);
     if (faults.length > 0) throw new SetupFaults(faults);
@@ -69,7 +70,8 @@ export async function applySetup(
     await write(writer, file as SetupFile);
     const { written, generated } = writer;
     return { written, generated, unresolvedHosts };
-  });
+  };
+  return askedBy(SETUP_FILE, () => underSetupLock(redis, apply));
 }
 
 async function check(

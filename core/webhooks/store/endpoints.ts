@@ -66,7 +66,8 @@ export function changeEndpoint(
     const after = { ...before, ...changeOf(before) };
     const earlierTargets = earlierTargetsAfter(before, after);
     const changed = { ...after, earlierTargets };
-    if (await saveEntity(redis, "endpoint", endpointId, changed)) await bumpVersion(redis);
+    const { isWritten } = await saveEntity(redis, "endpoint", endpointId, changed);
+    if (isWritten) await bumpVersion(redis);
     return true;
   });
 }

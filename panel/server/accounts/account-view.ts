@@ -9,6 +9,7 @@ import {
 import type { AccountEntity } from "#core/configuration/rules/entities.ts";
 import { nameText } from "#core/platform/schema/name-text.ts";
 import { nullableText } from "#core/platform/schema/nullable.ts";
+import { version } from "#panel/server/http/version.ts";
 
 export const KindSchema = Type.Union(ACCOUNT_KINDS.map((name) => Type.Literal(name)));
 export const RoleSchema = Type.Union(ALL_ROLES.map((name) => Type.Literal(name)));
@@ -29,10 +30,11 @@ export const AccountView = Type.Object({
   invitedUntil: Type.Union([Type.String({ description: "ISO 8601" }), Type.Null()], {
     description: "until when its invitation can be accepted; null once it was",
   }),
+  version,
 });
 export type AccountView = Static<typeof AccountView>;
 
-export function accountView(account: AccountEntity): AccountView {
+export function accountView(account: AccountEntity & { readonly version?: string }): AccountView {
   const { id, email, name, kind, role, companyCode, courierCode, active, passwordHash } = account;
   const isInvited = passwordHash === "";
   return {
@@ -47,5 +49,6 @@ export function accountView(account: AccountEntity): AccountView {
     totp: account.totpActive,
     createdAt: new Date(account.createdAtMs).toISOString(),
     invitedUntil: isInvited ? new Date(account.linkUntilMs).toISOString() : null,
+    version: account.version ?? "",
   };
 }

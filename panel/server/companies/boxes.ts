@@ -7,13 +7,17 @@ import { route } from "#core/platform/http/access.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { BOXES_PER_COMPANY, SetupBox } from "#core/setup/rules/setup.ts";
-import { checkedPath, jsonBody } from "#panel/server/http/checked-body.ts";
+import { checkedPath, jsonBody, lacking } from "#panel/server/http/checked-body.ts";
 import { noteChange, panelRoutes } from "#panel/server/panel-routes.ts";
 import { BoxView, boxView } from "./companies.ts";
 import { companyOf } from "./company-of.ts";
 
 const { code, ...measures } = SetupBox.properties;
-export const BoxInput = Type.Object(measures, { additionalProperties: false });
+export const BoxInput = Type.Partial(Type.Object(measures), {
+  additionalProperties: false,
+  minProperties: 1,
+  description: "absent = as it is; a new box needs all",
+});
 const pathChecker = compileSchema(Type.Object({ boxCode: code }));
 
 export function boxRoutes(runtime: Runtime) {
@@ -24,12 +28,13 @@ export function boxRoutes(runtime: Runtime) {
       async ({ params, body: wanted, request }) => {
         const { boxCode } = checkedPath(params, pathChecker);
         const { id: companyId } = companyOf(await live.refresh(), params.code);
-        const box = { companyId, code: boxCode, ...wanted };
-        const outcome = await putBox(redis, box);
+        const outcome = await putBox(redis, { companyId, code: boxCode }, wanted);
         if (outcome === "full") throw tooMany();
-        noteChange(request, outcome.before && boxView(outcome.before), boxView(box));
+        if ("lacking" in outcome) throw lacking(outcome.lacking);
+        const { before, after } = outcome;
+        noteChange(request, before && boxView(before), boxView(after));
         await live.refresh();
-        return boxView(box);
+        return boxView(after);
       },
       route({
         access: { can: "shipping:write", of: "company" },

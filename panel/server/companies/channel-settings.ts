@@ -16,20 +16,26 @@ import { RateLimitView } from "./companies.ts";
 
 const strict = { additionalProperties: false } as const;
 
-export const RateLimitInput = Type.Required(SetupRateLimit);
+/** What is not given is as it was. */
+const PATCH = {
+  additionalProperties: false,
+  minProperties: 1,
+  description: "absent = as it is",
+} as const;
+export const RateLimitInput = Type.Partial(SetupRateLimit, PATCH);
 
 export const SenderInput = Type.Object(SetupSender.properties, { ...strict, minProperties: 1 });
 /** Answers are checked in UTF-16 units: without the lengths of what was let in by code points. */
 const SenderView = Type.Record(Type.String(), Type.String());
 
-export const EmailsInput = Type.Object(
-  {
+export const EmailsInput = Type.Partial(
+  Type.Object({
     managed: Type.Boolean({ description: "the service sends the channel's transactional mails" }),
     from: Type.Union([mailSender, Type.Null()], {
       description: "null = the service's own address",
     }),
-  },
-  strict,
+  }),
+  PATCH,
 );
 const Emails = Type.Object({ managed: Type.Boolean(), from: nullableText });
 
@@ -49,10 +55,9 @@ export function channelSettingsRoutes(runtime: Runtime) {
     .put(
       "/panel/api/channels/:channelCode/rate-limit",
       async ({ params, body: wanted, request }) => {
-        const { before } = await changeSettings(runtime, params.channelCode, () => wanted);
-        const { bucketSize, refillRate } = before;
-        noteChange(request, { bucketSize, refillRate }, wanted);
-        return wanted;
+        const { before, after } = await changeSettings(runtime, params.channelCode, () => wanted);
+        noteChange(request, rateLimitOf(before), rateLimitOf(after));
+        return rateLimitOf(after);
       },
       route({
         access: { can: "channels:write", of: "channel" },
@@ -113,12 +118,8 @@ function mailSettingsRoutes(runtime: Runtime) {
         const { before, after } = await changeSettings(runtime, params.channelCode, (channel) => ({
           emails: { ...channel.emails, ...wanted },
         }));
-        const senderIn = ({ emails: { managed = false, from = null } }: ChannelEntity) => ({
-          managed,
-          from,
-        });
-        noteChange(request, senderIn(before), senderIn(after));
-        return wanted;
+        noteChange(request, sendingOf(before), sendingOf(after));
+        return sendingOf(after);
       },
       route({
         access: { can: "channels:write", of: "channel" },
@@ -150,4 +151,12 @@ function mailSettingsRoutes(runtime: Runtime) {
         }),
       }),
     );
+}
+
+function rateLimitOf({ bucketSize, refillRate }: ChannelEntity) {
+  return { bucketSize, refillRate };
+}
+
+function sendingOf({ emails: { managed = false, from = null } }: ChannelEntity) {
+  return { managed, from };
 }

@@ -16,6 +16,7 @@ import { route } from "#core/platform/http/access.ts";
 import { nullableText as text } from "#core/platform/schema/nullable.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { listPageOf, listQuery, pageAfter } from "#panel/server/http/list-page.ts";
+import { version } from "#panel/server/http/version.ts";
 import { isTheirs } from "#panel/server/owners.ts";
 import { panelRoutes } from "#panel/server/panel-routes.ts";
 import { channelOf } from "#panel/server/webhooks/webhook-access.ts";
@@ -26,6 +27,7 @@ export const BoxView = Type.Object({
   length: Type.Number({ description: "cm" }),
   width: Type.Number({ description: "cm" }),
   height: Type.Number({ description: "cm" }),
+  version,
 });
 
 export const CompanyView = Type.Object({
@@ -56,6 +58,7 @@ export const TemplateView = Type.Object({
   language: Type.String(),
   subject: Type.String(),
   body: Type.String(),
+  version,
 });
 
 export const ApiKeyView = Type.Object({
@@ -84,6 +87,7 @@ export const ChannelDetail = Type.Object({
     templates: Type.Array(TemplateView),
   }),
   apiKeys: Type.Array(ApiKeyView, { description: "those of its shadow in test mode too" }),
+  version,
 });
 
 export function companyRoutes(runtime: Runtime) {
@@ -148,12 +152,18 @@ function companyView(
   };
 }
 
-export function boxView({ code, length, width, height }: Static<typeof BoxView>) {
-  return { code, length, width, height };
+export function boxView({ code, length, width, height, version }: Static<typeof BoxView>) {
+  return { code, length, width, height, version };
 }
 
-export function templateView({ event, language, subject, body }: Static<typeof TemplateView>) {
-  return { event, language, subject, body };
+export function templateView({
+  event,
+  language,
+  subject,
+  body,
+  version,
+}: Static<typeof TemplateView>) {
+  return { event, language, subject, body, version };
 }
 
 export function channelCourierView(courier: ChannelCourier): Static<typeof ChannelCourierView> {
@@ -193,6 +203,7 @@ async function channelDetail(
       const owner = configuration.channels.get(key.channelId);
       return owner && (owner.id === id || owner.testOf === id) ? [keyView(key, owner)] : [];
     }),
+    version: channel.version,
   };
 }
 

@@ -21,7 +21,7 @@ import { limit, rate } from "#core/platform/schema/limit.ts";
 import { emailAddress } from "#core/platform/schema/text-forms.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { SetupTemplate, TEMPLATES_PER_CHANNEL } from "#core/setup/rules/setup.ts";
-import { checkedPath, jsonBody } from "#panel/server/http/checked-body.ts";
+import { checkedPath, jsonBody, lacking } from "#panel/server/http/checked-body.ts";
 import { noteChange, noteNoChange, panelRoutes } from "#panel/server/panel-routes.ts";
 import {
   channelOf,
@@ -42,7 +42,11 @@ const { event, language, subject, body } = SetupTemplate.properties;
 /** The example of the document. */
 const DRAFT = { subject: "How was it?", body: "Hello {{consignee.name}}, {{trackingUrl}}" };
 
-export const TemplateInput = Type.Object({ subject, body }, strict);
+export const TemplateInput = Type.Partial(Type.Object({ subject, body }), {
+  additionalProperties: false,
+  minProperties: 1,
+  description: "absent = as it is; a new template needs both",
+});
 const pathChecker = compileSchema(Type.Object({ event, language }));
 
 export const PreviewInput = Type.Object({ subject, body, language }, strict);
@@ -77,7 +81,7 @@ export const TestMail = Type.Object({
   subject: Type.String(),
 });
 
-type Draft = Static<typeof TemplateView>;
+type Draft = Omit<Static<typeof TemplateView>, "version">;
 
 export function templateRoutes(runtime: Runtime, mailer: Mailer) {
   const { redis, live } = runtime;
@@ -88,11 +92,12 @@ export function templateRoutes(runtime: Runtime, mailer: Mailer) {
         const named = checkedPath(params, pathChecker);
         const { id: channelId } = settingsChannelOf(await live.refresh(), params.channelCode);
         const { event, language } = named;
-        const template = { channelId, event, language, ...wanted };
-        const outcome = await putTemplate(redis, template);
+        const outcome = await putTemplate(redis, { channelId, event, language }, wanted);
         if (outcome === "full") throw tooMany();
-        noteChange(request, outcome.before && templateView(outcome.before), templateView(template));
-        return templateView(template);
+        if ("lacking" in outcome) throw lacking(outcome.lacking);
+        const { before, after } = outcome;
+        noteChange(request, before && templateView(before), templateView(after));
+        return templateView(after);
       },
       route({
         access: { can: "templates:write", of: "channel" },

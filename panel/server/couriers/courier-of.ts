@@ -1,8 +1,7 @@
 /** Couriers by the code that a path names: as the configuration in force has them, and as they are stored. */
 
-import type { CourierEntity } from "#core/configuration/rules/entities.ts";
 import type { Configuration, Courier } from "#core/configuration/store/configuration.ts";
-import { readEntity } from "#core/configuration/store/entities.ts";
+import { readEntity, type Stored } from "#core/configuration/store/entities.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import { notFound } from "#panel/server/not-found.ts";
 
@@ -12,7 +11,7 @@ export function courierOf({ couriers }: Configuration, code: string): Courier {
 }
 
 /** @throws {Problem} 404 */
-export async function readCourier(redis: Redis, code: string): Promise<CourierEntity> {
+export async function readCourier(redis: Redis, code: string): Promise<Stored<"courier">> {
   return found(await readEntity(redis, "courier", code));
 }
 

@@ -1,6 +1,7 @@
 /** Mapping a courier's code and taking a mapping back. Both are written down as remaps and bear repetition. */
 
 import type { CourierEntity } from "#core/configuration/rules/entities.ts";
+import { refuseStale } from "#core/configuration/store/asker.ts";
 import type { Configuration, Courier } from "#core/configuration/store/configuration.ts";
 import { bumpVersion } from "#core/configuration/store/entities.ts";
 import { underSetupLock } from "#core/configuration/store/setup-lock.ts";
@@ -82,6 +83,8 @@ export function mapCode(
 ): Promise<Remap | null> {
   return underSetupLock(redis, async () => {
     const courier = await readCourier(redis, courierCode);
+    // A remap is announced before the courier is saved.
+    refuseStale(courier);
     const catalogue = courier.catalogue;
     const before = catalogue.find(({ code }) => code === entry.code) ?? null;
     if (before === null && catalogue.length >= CATALOGUE_LIMIT) {
@@ -120,6 +123,7 @@ export function importCatalogue(
   nowMs: number,
 ): Promise<{ readonly changes: CatalogueChanges; readonly remap: Remap | null }> {
   return underSetupLock(redis, async () => {
+    refuseStale(await readCourier(redis, courierCode));
     await finishAnnounced(redis, courierCode);
     const courier = await readCourier(redis, courierCode);
     const changes = await changesFrom(courier);

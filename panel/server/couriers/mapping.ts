@@ -28,6 +28,7 @@ import {
   WHOLE_LIST,
   wholeList,
 } from "#panel/server/http/list-page.ts";
+import { version } from "#panel/server/http/version.ts";
 import { isTheirs } from "#panel/server/owners.ts";
 import { noteChange, noteNoChange, panelRoutes } from "#panel/server/panel-routes.ts";
 import { courierOf } from "./courier-of.ts";
@@ -161,12 +162,13 @@ function catalogueRoutes(runtime: Runtime) {
       "/panel/api/couriers/:code/catalogue",
       async ({ params, query }) => {
         const courier = courierOf(await live.refresh(), params.code);
-        return wholeList([...courier.catalogue.values()], query);
+        const { catalogue, version } = courier;
+        return { ...wholeList([...catalogue.values()], query), version };
       },
       route({
         access: { can: "couriers:read", of: "courier" },
         query: queryOf(WHOLE_LIST),
-        response: Type.Object({ items: Type.Array(entry), nextCursor: nullableText }),
+        response: Type.Object({ items: Type.Array(entry), nextCursor: nullableText, version }),
         summary: "The catalogue in force",
       }),
     )

@@ -14,6 +14,12 @@ export function checkedBody<T extends TSchema>(
   throw invalidBody(listFaults(checker.errors(body)));
 }
 
+/** What a new entity must be given. */
+export function lacking(fields: readonly string[]): Problem {
+  const message = "It is new, and needs this.";
+  return invalidBody(fields.map((path) => ({ path, code: "REQUIRED" as const, message })));
+}
+
 /** @throws {Problem} 422 where a parameter of the path is none that the thing can have */
 export function checkedPath<T extends TSchema>(
   params: unknown,

@@ -12,6 +12,7 @@ import type { Delivery } from "#core/webhooks/store/deliveries/deliveries.ts";
 import type { Replay } from "#core/webhooks/store/deliveries/replays.ts";
 import type { LastFailure } from "#core/webhooks/store/last-failures.ts";
 import { targetOf } from "#core/webhooks/store/sent-target.ts";
+import { version } from "#panel/server/http/version.ts";
 
 export const instant = Type.String({ description: "ISO 8601, UTC" });
 const nullable = <T extends ReturnType<typeof Type.String>>(schema: T) =>
@@ -46,6 +47,7 @@ const endpointMembers = {
     Type.String({ description: "until when the secret before the last rotation signs too" }),
   ),
   createdAt: instant,
+  version,
 };
 
 export const EndpointView = Type.Object(endpointMembers);
@@ -88,6 +90,7 @@ export function endpointView(
     lastError: lastError && { at: isoOf(lastError.atMs), error: lastError.error },
     previousSecretUntil: overlaps ? isoOf(endpoint.previousUntilMs) : null,
     createdAt: isoOf(endpoint.createdAtMs),
+    version: endpoint.version,
   };
 }
 

@@ -44,6 +44,7 @@ export const itProblems: Messages["problems"] & Readonly<Record<string, string>>
   NOT_REPLAYABLE: "Le consegne dei webhook v1 non si possono reinviare.",
   REPLAY_WINDOW_OVER: "La consegna ha più di 30 giorni.",
   ROTATION_RUNNING: "Il segreto di una rotazione precedente è ancora valido.",
+  VERSION_CONFLICT: "Qualcun altro ha modificato o eliminato questi dati nel frattempo. Riaprili.",
   SECRET_REPLACED: "Qualcun altro ha sostituito il segreto nello stesso momento.",
   TOO_MANY_API_KEYS: "Il canale ha raggiunto il numero massimo di chiavi API.",
   TOO_MANY_BOXES: "L'azienda ha raggiunto il numero massimo di scatole.",
