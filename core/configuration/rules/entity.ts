@@ -163,12 +163,14 @@ export function settingsAfter<S extends Fields>(
 /** A setting as the panel's form asks for it. */
 export interface FormField<Name extends string = string> {
   readonly name: Name;
-  readonly control: "text" | "number" | "switch" | "choice" | "own";
+  readonly control: "text" | "number" | "switch" | "choice" | "choices" | "own";
   readonly isRequired: boolean;
+  /** Of a number. */
+  readonly isWhole: boolean;
   readonly maxLength: number | undefined;
   readonly min: number;
   readonly max: number;
-  /** Of a choice. */
+  /** Of a choice, or of several. */
   readonly options: readonly string[];
 }
 
@@ -176,16 +178,28 @@ const CONTROLS = { string: "text", number: "number", boolean: "switch", json: "o
 
 export function formOf<S extends Fields>(settings: S): FormField<keyof S & string>[] {
   return Object.entries(settings).map(([name, schema]) => {
-    const { minLength = 0, maxLength, minimum, maximum, anyOf = [] } = schema;
-    const options: string[] = anyOf.flatMap(({ const: value = [] }: TSchema) => value);
+    const isList = schema["items"] !== undefined;
+    const options = optionsOf(isList ? schema["items"] : schema);
+    const { type, minLength = 0, maxLength, minimum, exclusiveMinimum, maximum } = plainOf(schema);
+    const choice = isList ? "choices" : "choice";
     return {
       name,
-      control: options.length > 0 ? "choice" : CONTROLS[storedAs(schema)],
-      isRequired: minLength > 0,
+      control: options.length > 0 ? choice : CONTROLS[storedAs(schema)],
+      isRequired: minLength > 0 || (minimum !== undefined && schema["anyOf"] === undefined),
+      isWhole: type === "integer",
       maxLength,
-      min: minimum ?? Number.MIN_SAFE_INTEGER,
+      min: minimum ?? exclusiveMinimum ?? Number.MIN_SAFE_INTEGER,
       max: maximum ?? Number.MAX_SAFE_INTEGER,
       options,
     };
   });
+}
+
+function optionsOf({ anyOf = [] }: TSchema): string[] {
+  return anyOf.flatMap(({ const: value = [] }: TSchema) => value);
+}
+
+/** A setting that may be null, as it is where it is not. */
+function plainOf(schema: TSchema): TSchema {
+  return schema["anyOf"]?.find(({ type }: TSchema) => type !== "null") ?? schema;
 }

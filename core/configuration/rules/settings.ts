@@ -10,7 +10,7 @@ import {
   MAX_PER_SECOND_LIMIT,
 } from "#core/webhooks/rules/concurrency.ts";
 import { type Trigger, TriggerSchema } from "#core/webhooks/rules/trigger.ts";
-import { formOf } from "./entity.ts";
+import { formOf, settingsAfter } from "./entity.ts";
 
 /** Less than what is read of a receiver's answer. */
 const ACKNOWLEDGEMENT_LENGTH = 4_096;
@@ -112,3 +112,6 @@ export const ENDPOINT_SETTINGS = {
 
 /** Called by the bundler: the panel's application gets the result, and no schema. */
 export const channelForm = () => formOf(CHANNEL_SETTINGS);
+export const endpointForm = () => formOf(ENDPOINT_SETTINGS);
+/** Of a new one. */
+export const endpointDefaults = () => settingsAfter(ENDPOINT_SETTINGS, {}, {});

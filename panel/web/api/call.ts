@@ -18,24 +18,44 @@ const ANSWER_WAIT_MS = limit(
 export const UNREACHABLE = "UNREACHABLE";
 const UNANSWERED = "UNANSWERED";
 
+interface ProblemMembers {
+  readonly violations?: readonly Violation[];
+  readonly changedBy?: string;
+  readonly changedAt?: string | null;
+}
+
 /** An answer that is no success: the problem document of the API, or 0 when no answer came. */
 export class ApiProblem extends Error {
   readonly status: number;
   readonly code: string;
   readonly violations: readonly Violation[];
+  /** Of a conflict of versions: who changed it, and when (ISO 8601). */
+  readonly changedBy: string;
+  readonly changedAt: string | null;
 
-  constructor(status: number, code: string, detail: string, violations: readonly Violation[] = []) {
+  constructor(status: number, code: string, detail: string, members: ProblemMembers = {}) {
     super(detail);
     this.status = status;
     this.code = code;
-    this.violations = violations;
+    this.violations = members.violations ?? [];
+    this.changedBy = members.changedBy ?? "";
+    this.changedAt = members.changedAt ?? null;
   }
 }
 
 type Params = Readonly<Record<string, string | number>>;
 export type Query = Readonly<Record<string, string | number | undefined | null>>;
 
+/**
+ * Which version of a thing a change is made to: null = there must be none yet, absent = any. The change's own version takes its place,
+ * so that the next call of the same form goes on from there.
+ */
+export interface Match {
+  version?: string | null | undefined;
+}
+
 export interface CallOptions {
+  readonly match?: Match;
   readonly params?: Params;
   readonly query?: Query;
   /** A file is sent as it is, anything else as JSON. */
@@ -83,6 +103,9 @@ async function ask(method: string, path: string, options: CallOptions): Promise<
   const request = `${address} ${text}`;
   const done = () => void unanswered.delete(request);
   if (method === "post" && !isFile) headers.set("idempotency-key", keyOf(request));
+  const { match = {} } = options;
+  if (match.version === null) headers.set("if-none-match", "*");
+  if (typeof match.version === "string") headers.set("if-match", `"${match.version}"`);
   const sent = isFile ? body : text;
   const response = await fetch(address, {
     method: method.toUpperCase(),
@@ -93,7 +116,11 @@ async function ask(method: string, path: string, options: CallOptions): Promise<
     if (options.signal?.aborted) done();
     throw noAnswer(method, options, error);
   });
-  if (response.ok) return { response, done };
+  if (response.ok) {
+    const tag = response.headers.get("etag");
+    if (tag !== null) match.version = tag.slice(1, -1);
+    return { response, done };
+  }
   // It may still be under way, or a proxy may have given up waiting.
   if (response.status < 500 && response.status !== 409) done();
   throw await problemOf(response);
@@ -139,6 +166,10 @@ async function problemOf(response: Response): Promise<ApiProblem> {
   const code = typeof body?.["code"] === "string" ? body["code"] : "UNKNOWN";
   // A proxy in front of the panel answers in its own words, or in none.
   const detail = typeof body?.["detail"] === "string" ? body["detail"] : `HTTP ${response.status}`;
-  const violations = Array.isArray(body?.["violations"]) ? (body["violations"] as Violation[]) : [];
-  return new ApiProblem(response.status, code, detail, violations);
+  const { violations, changedBy, changedAt } = (body ?? {}) as Record<string, unknown>;
+  return new ApiProblem(response.status, code, detail, {
+    ...(Array.isArray(violations) && { violations: violations as Violation[] }),
+    ...(typeof changedBy === "string" && { changedBy }),
+    ...(typeof changedAt === "string" && { changedAt }),
+  });
 }

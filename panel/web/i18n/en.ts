@@ -1,5 +1,5 @@
 /** English. Italian has the same shape. */
-import type { CHANNEL_SETTINGS } from "#core/configuration/rules/settings.ts";
+import type { CHANNEL_SETTINGS, ENDPOINT_SETTINGS } from "#core/configuration/rules/settings.ts";
 import type { FaultCode } from "#core/platform/schema/fault.ts";
 import type { Verdict } from "#core/webhooks/rules/trigger.ts";
 import type { CatalogueFault } from "#panel/server/couriers/catalogue-csv.ts";
@@ -10,8 +10,10 @@ import { counted } from "./counted.ts";
 export interface FieldWords {
   readonly label: string;
   readonly hint?: string;
+  readonly placeholder?: string;
 }
 type ChannelWords = Readonly<Record<keyof typeof CHANNEL_SETTINGS, FieldWords>>;
+type EndpointWords = Readonly<Record<keyof typeof ENDPOINT_SETTINGS, FieldWords>>;
 
 export const en = {
   app: {
@@ -111,7 +113,28 @@ export const en = {
     details: "Details",
     onceTitle: "Shown only once",
     onceText: "Copy it now. It cannot be shown again.",
-    done: "Done",
+    iHaveCopied: "I have copied it",
+    conflictTitle: "Changed in the meantime",
+    conflictText: (by: string, at: string) =>
+      `${by} changed this on ${at}, after you had opened it. Nothing is lost: choose at each marked field which value to keep, then save again.`,
+    changers: { "setup file": "The setup file", waybill: "Waybill", operators: "An operator" },
+    somebody: "Somebody",
+    theirs: "Theirs:",
+    mine: "Yours:",
+    takeTheirs: "Take theirs",
+    keepMine: "Keep yours",
+    lossOfSecret: {
+      title: "Have you copied it?",
+      text: "It cannot be shown again. Without it you have to make a new one.",
+      stay: "Go back",
+      leave: "Close it for good",
+    },
+    lossOfDraft: {
+      title: "Discard what you have changed?",
+      text: "What you have written here has not been saved.",
+      stay: "Go on editing",
+      leave: "Discard",
+    },
     clear: "Clear",
     romeTime: "Europe/Rome time",
   },
@@ -234,7 +257,6 @@ export const en = {
     lead: "Where merchants are notified about their shipments, and what their servers answered.",
     endpoint: "Endpoint",
     channel: "Channel",
-    trigger: "Trigger",
     triggers: {
       status_change: "Every status change",
       first_occurrence: "First time in a status",
@@ -251,15 +273,22 @@ export const en = {
     url: "URL",
     alertEmail: "Alerts go to",
     alertEmailHint: "Notified when the endpoint fails and when it recovers.",
-    statuses: "Statuses",
-    statusesAll: "All",
-    maxConcurrency: "Requests in flight, at most",
-    maxConcurrencyHint: "The concurrency adapts to the receiver, up to this number.",
-    maxPerSecond: "Requests per second, at most",
-    maxPerSecondHint: "Empty for no limit.",
+    settingWords: {
+      trigger: { label: "Trigger" },
+      statuses: { label: "Statuses", placeholder: "All" },
+      include: { label: "Include the recipient's data" },
+      standardWebhooks: { label: "Also send Standard Webhooks headers" },
+      maxConcurrency: {
+        label: "Requests in flight, at most",
+        hint: "The concurrency adapts to the receiver, up to this number.",
+      },
+      maxPerSecond: {
+        label: "Requests per second, at most",
+        hint: "Empty for no limit.",
+        placeholder: "No limit",
+      },
+    } satisfies EndpointWords as EndpointWords,
     noLimit: "No limit",
-    withConsignee: "Include the recipient's data",
-    standardWebhooks: "Also send Standard Webhooks headers",
     secret: "Signing secret",
     settings: "Settings",
     createdAt: "Created",
@@ -288,6 +317,9 @@ export const en = {
     rotate: "Rotate the secret",
     rotateText:
       "Creates a new secret. The old one keeps signing for 24 hours, so that receivers can switch.",
+    revokeOld: "Revoke the old secret now, and rotate",
+    revokeOldText: (until: string) =>
+      `The secret before the last rotation signs until ${until}. Once it is revoked, a receiver that still verifies with it alone refuses every webhook. The current secret then keeps signing for 24 hours beside the new one.`,
     disable: "Switch off",
     disableText: "Stops all sending, and waiting deliveries fail. They can be sent again later.",
     enable: "Switch on",

@@ -17,6 +17,8 @@ import { useAction } from "./use-action.ts";
 export interface DialogEnds {
   readonly onClose: () => void;
   readonly onSaved: () => Promise<void>;
+  /** Has the rows read again: somebody else has changed one. */
+  readonly reread: () => Promise<void>;
   /** Shows what the server says only once. */
   readonly onIssued: (secret: string) => Promise<void>;
 }
@@ -53,22 +55,23 @@ interface EditableListProps<Row> {
 }
 
 export function EditableList<Row>(props: EditableListProps<Row>) {
-  const { title, lead, rows, queryKey, add, removal, emptyText, secretTitle = title } = props;
+  const { title, lead, rows, queryKey, nameOf, add, removal, emptyText } = props;
+  const { secretTitle = title } = props;
   const [opened, setOpened] = useState<{ readonly row: Row | null } | null>(null);
   const [secret, setSecret] = useState<string | null>(null);
   const [removed, setRemoved] = useState<Row | null>(null);
   const { t } = useText();
   const onClose = () => setOpened(null);
-  const reload = () => queries.invalidateQueries({ queryKey });
+  const reread = () => queries.invalidateQueries({ queryKey });
   const onIssued = (made: string) => {
     onClose();
     setSecret(made);
-    return reload();
+    return reread();
   };
   const onSaved = () => {
     onClose();
     tell(t.common.saved);
-    return reload();
+    return reread();
   };
   const issue = add ? add.issue : undefined;
   const issuing = useAction({
@@ -76,6 +79,9 @@ export function EditableList<Row>(props: EditableListProps<Row>) {
     onError: tellProblem,
     onSuccess: onIssued,
   });
+  // As it is now: it may have been changed while its dialogue is open.
+  const shown = opened?.row ?? null;
+  const row = rows.find((one) => shown !== null && nameOf(one) === nameOf(shown)) ?? shown;
   const aside = add && (
     <Button
       size="xs"
@@ -96,7 +102,7 @@ export function EditableList<Row>(props: EditableListProps<Row>) {
       ) : (
         <Rows list={props} onChange={(row) => setOpened({ row })} onRemove={setRemoved} />
       )}
-      {opened && props.dialogOf?.(opened.row, { onClose, onSaved, onIssued })}
+      {opened && props.dialogOf?.(row, { onClose, onSaved, onIssued, reread })}
       <SecretOnce title={secretTitle} secret={secret} onClose={() => setSecret(null)} />
       {removal && (
         <Remove list={props} removal={removal} row={removed} onClose={() => setRemoved(null)} />

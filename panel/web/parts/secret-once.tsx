@@ -1,6 +1,7 @@
-import { Alert, Button, CopyButton, Group, Modal, Stack, Text, TextInput } from "@mantine/core";
+import { Alert, Button, CopyButton, Group, Stack, Text, TextInput } from "@mantine/core";
 import { IconCheck, IconCopy, IconKey } from "@tabler/icons-react";
 import { useText } from "#panel/web/i18n/text.tsx";
+import { GuardedModal } from "./guarded-modal.tsx";
 
 interface SecretOnceProps {
   readonly title: string;
@@ -13,12 +14,12 @@ interface SecretOnceProps {
 export function SecretOnce({ title, secret, onClose }: SecretOnceProps) {
   const { t } = useText();
   return (
-    <Modal
+    <GuardedModal
       opened={secret !== null}
       onClose={onClose}
       title={title}
       size="lg"
-      closeButtonProps={{ "aria-label": t.common.close }}
+      loss={t.common.lossOfSecret}
     >
       <Stack>
         <Alert color="yellow" icon={<IconKey aria-hidden />} title={t.common.onceTitle}>
@@ -46,9 +47,9 @@ export function SecretOnce({ title, secret, onClose }: SecretOnceProps) {
               </Button>
             )}
           </CopyButton>
-          <Button onClick={onClose}>{t.common.done}</Button>
+          <Button onClick={onClose}>{t.common.iHaveCopied}</Button>
         </Group>
       </Stack>
-    </Modal>
+    </GuardedModal>
   );
 }

@@ -160,7 +160,7 @@ describe("an operator", () => {
     await tokens.getByRole("button", { name: "Issue" }).click();
     const dialog = page.getByRole("dialog");
     const token = await dialog.getByRole("textbox", { name: "Tokens" }).inputValue();
-    await dialog.getByRole("button", { name: "Done" }).click();
+    await dialog.getByRole("button", { name: "I have copied it" }).click();
     const first = event({
       trackingNumber: "BRT-DAY-1",
       occurredAt: "2026-11-10T08:00:00+01:00",
@@ -253,7 +253,7 @@ describe("a guest", () => {
     await page.getByRole("button", { name: "Make the link" }).click();
     const shown = page.getByRole("textbox", { name: "Link to the quality report" });
     const { pathname } = new URL(await shown.inputValue());
-    await page.getByRole("button", { name: "Done" }).click();
+    await page.getByRole("button", { name: "I have copied it" }).click();
     await page.getByRole("row", { name: /PANEL_TOKEN/ }).waitFor();
     expect(await accessFaults(page)).toEqual([]);
 
@@ -294,7 +294,7 @@ describe("a courier", () => {
     expect(await page.getByRole("button", { name: "Stop accepting" }).count()).toBe(0);
     const tokens = page.getByRole("region", { name: "Tokens" }).first();
     await tokens.getByRole("button", { name: "Issue" }).click();
-    await page.getByRole("dialog").getByRole("button", { name: "Done" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "I have copied it" }).click();
     await page.getByRole("tab", { name: "Quality" }).click();
     await page.getByRole("region", { name: "How couriers report" }).getByText("GLS_ITA").waitFor();
     await page.getByRole("tab", { name: "Message finder" }).click();
@@ -442,7 +442,7 @@ describe("an admin", () => {
     await dialog.getByRole("button", { name: "Invite", exact: true }).click();
     const shown = page.getByRole("textbox", { name: "Link of the invitation" });
     const link = new URL(await shown.inputValue());
-    await page.getByRole("button", { name: "Done" }).click();
+    await page.getByRole("button", { name: "I have copied it" }).click();
     await page.getByRole("row", { name: /grace@waybill\.test.*Read-only.*Invited/ }).waitFor();
     // The first admin's invitation has no address yet; the token's operator may take it back.
     await page.getByRole("button", { name: "Change Admin" }).waitFor();
@@ -507,7 +507,7 @@ describe("whoever has a nervous finger, a bad network or a long lunch", () => {
       const button = document.querySelector("section[aria-label=Tokens] button");
       for (let at = 0; at < 3; at += 1) button.click();
     })()`);
-    await page.getByRole("dialog").getByRole("button", { name: "Done" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "I have copied it" }).click();
     await open("/webhooks");
     await page.getByRole("button", { name: "New endpoint" }).click();
     const form = page.getByRole("dialog");

@@ -86,7 +86,7 @@ describe("the owner of a company", () => {
     const { body } = await tokenOf(key);
     expect(body.scopes).toEqual(["shipments:read"]);
     expect((await api.call("GET", "/v2/shipments", { token: body.token })).status).toBe(200);
-    await page.getByRole("button", { name: "Done" }).click();
+    await page.getByRole("button", { name: "I have copied it" }).click();
     await page.getByRole("row", { name: /erp.*Active.*shipments:read/ }).waitFor();
     expect(await page.content()).not.toContain(key);
     await page.getByRole("button", { name: "Revoke erp" }).click();
@@ -109,7 +109,7 @@ describe("the owner of a company", () => {
     const key = await page.getByRole("textbox", { name: "API key" }).inputValue();
     expect(key).toStartWith("key_test_");
     expect((await tokenOf(key)).status).toBe(200);
-    await page.getByRole("button", { name: "Done" }).click();
+    await page.getByRole("button", { name: "I have copied it" }).click();
     await page.getByRole("row", { name: /trial.*Test.*Active.*All scopes/ }).waitFor();
     await page.getByRole("row", { name: /main.*Live.*Active/ }).waitFor();
     expect(problems).toEqual([]);

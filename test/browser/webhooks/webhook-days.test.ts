@@ -111,6 +111,7 @@ describe("a merchant", () => {
   let day: Visitor;
   let endpoint: string;
   let firstSecret: string;
+  let secondSecret: string;
 
   /** An action of the endpoint's menu. */
   async function choose(name: string): Promise<void> {
@@ -158,7 +159,7 @@ describe("a merchant", () => {
     expect(await countEndpoints(page)).toBe(before + 1);
     expect(secret).toMatch(/^whsec_[0-9a-f]{64}$/);
     firstSecret = secret;
-    await page.getByRole("button", { name: "Done" }).click();
+    await page.getByRole("button", { name: "I have copied it" }).click();
     await page.waitForURL(/\/webhooks\/ep_/);
     endpoint = new URL(page.url()).pathname;
     await headingOf(page, "panel-");
@@ -287,7 +288,8 @@ describe("a merchant", () => {
     const secret = await page.getByRole("textbox", { name: "Signing secret" }).inputValue();
     expect(secret).toMatch(/^whsec_[0-9a-f]{64}$/);
     expect(secret).not.toBe(firstSecret);
-    await page.getByRole("button", { name: "Done" }).click();
+    secondSecret = secret;
+    await page.getByRole("button", { name: "I have copied it" }).click();
     await page.getByRole("textbox", { name: "Signing secret" }).waitFor({ state: "detached" });
     expect(await page.content()).not.toContain(secret);
     receiver.requests.length = 0;
@@ -298,6 +300,28 @@ describe("a merchant", () => {
     for (const one of [secret, firstSecret]) {
       expect(verifySignature(signature, [one], bytes, runtime.live.now())).toBe("valid");
     }
+  }, 300_000);
+
+  test("rotates again within 24 hours: the question says what revoking the old secret stops, and the one replaced signs on", async () => {
+    const { page, open } = day;
+    await open(endpoint);
+    await choose("Rotate the secret");
+    const dialog = page.getByRole("dialog");
+    const revoking = dialog.getByRole("button", { name: "Revoke the old secret now, and rotate" });
+    await dialog.getByText(/a receiver that still verifies with it alone refuses/).waitFor();
+    expect(await accessFaults(page)).toEqual([]);
+    await revoking.click();
+    const third = await page.getByRole("textbox", { name: "Signing secret" }).inputValue();
+    await page.getByRole("button", { name: "I have copied it" }).click();
+    receiver.requests.length = 0;
+    await page.evaluate(`fetch("/panel/api${endpoint}/test", { method: "POST" }).then(String)`);
+    const sent = await eventually(() => receiver.requests[0], "a test after the rotation");
+    const signature = String(sent.headers["x-service-signature"]);
+    const bytes = Buffer.from(sent.raw);
+    const verdicts = [third, secondSecret, firstSecret].map((one) =>
+      verifySignature(signature, [one], bytes, runtime.live.now()),
+    );
+    expect(verdicts).toEqual(["valid", "valid", "mismatch"]);
   }, 300_000);
 
   test("switches the endpoint off and on, and sends again each webhook that failed meanwhile, in their order", async () => {

@@ -26,10 +26,11 @@ export function AccountsPage() {
   const mayChange = capabilities.includes("accounts:write");
   const [isInviting, setIsInviting] = useState(false);
   const [link, setLink] = useState<string | null>(null);
-  const [changed, setChanged] = useState<Account | null>(null);
+  const [changedId, setChangedId] = useState<string | null>(null);
   const { rows, error, isLoading, onEnd } = usePaged(["accounts"], (cursor, signal) =>
     call("get", "/panel/api/accounts", { query: { cursor }, signal }),
   );
+  const changed = rows.find(({ id }) => id === changedId);
   return (
     <>
       <PageHead title={t.accounts.title} lead={t.accounts.lead}>
@@ -48,7 +49,7 @@ export function AccountsPage() {
           rows={rows}
           isLoading={isLoading}
           onEnd={onEnd}
-          onChange={mayChange ? setChanged : null}
+          onChange={mayChange ? setChangedId : null}
         />
       </Card>
       {isInviting && (
@@ -61,7 +62,7 @@ export function AccountsPage() {
         />
       )}
       <SecretOnce title={t.accounts.link} secret={link} onClose={() => setLink(null)} />
-      {changed && <ChangeAccount account={changed} onClose={() => setChanged(null)} />}
+      {changed && <ChangeAccount account={changed} onClose={() => setChangedId(null)} />}
     </>
   );
 }
@@ -71,7 +72,7 @@ interface AccountTableProps {
   readonly isLoading: boolean;
   readonly onEnd: () => void;
   /** Null = the visitor may only read. */
-  readonly onChange: ((account: Account) => void) | null;
+  readonly onChange: ((id: string) => void) | null;
 }
 
 function AccountTable({ rows, isLoading, onEnd, onChange }: AccountTableProps) {
@@ -126,7 +127,7 @@ function AccountTable({ rows, isLoading, onEnd, onChange }: AccountTableProps) {
             <RowButton
               action={t.accounts.change}
               subject={original.email ?? original.name}
-              onClick={() => onChange(original)}
+              onClick={() => onChange(original.id)}
             />
           ),
       }),

@@ -1,15 +1,13 @@
 /** An invitation: for whom, and what they may do. Owners invite members of what is theirs. */
-import { Alert, Button, Group, Modal, Select, Stack, TextInput } from "@mantine/core";
-import { useForm } from "@mantine/form";
+import { Alert, Select, TextInput } from "@mantine/core";
 import { useQuery, useSuspenseQuery } from "@tanstack/react-query";
 import { ACCOUNT_KINDS, type AccountKind, type Role, rolesOf } from "#core/accounts/rules/roles.ts";
 import { call } from "#panel/web/api/call.ts";
 import type { CompanyPage } from "#panel/web/api/routes.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { couriersQuery } from "#panel/web/pages/couriers/queries.ts";
-import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
+import { FormDialog } from "#panel/web/parts/form-dialog.tsx";
 import { tell } from "#panel/web/parts/tell.ts";
-import { useAction } from "#panel/web/parts/use-action.ts";
 import { meQuery, queries } from "#panel/web/queries.ts";
 
 /** As many as a page of the list may have. */
@@ -32,49 +30,38 @@ interface Wanted {
 export function InviteDialog({ onClose, onInvited }: InviteDialogProps) {
   const { t } = useText();
   const me = useSuspenseQuery(meQuery).data;
-  const form = useForm<Wanted>({
-    initialValues: {
-      email: "",
-      name: "",
-      kind: me.kind,
-      role: leastOf(me.kind),
-      owner: me.companyCode ?? me.courierCode ?? "",
-    },
-  });
-  const { kind } = form.values;
-  const inviting = useAction({
-    mutationFn: ({ owner, ...wanted }: Wanted) => {
-      const companyCode = wanted.kind === "company" ? { companyCode: owner } : {};
-      const courierCode = wanted.kind === "courier" ? { courierCode: owner } : {};
-      const body = { ...wanted, ...companyCode, ...courierCode };
-      return call("post", "/panel/api/invitations", { body });
-    },
-    async onSuccess({ link, mailed, account }) {
-      const person = account.email ?? account.name;
-      if (mailed) tell(t.accounts.mailed(person));
-      else if (link === null) tell(t.accounts.notMailed(person));
-      onInvited(link);
-      await queries.invalidateQueries({ queryKey: ["accounts"] });
-    },
-  });
+  const initial: Wanted = {
+    email: "",
+    name: "",
+    kind: me.kind,
+    role: leastOf(me.kind),
+    owner: me.companyCode ?? me.courierCode ?? "",
+  };
   return (
-    <Modal
-      opened
-      onClose={onClose}
+    <FormDialog
       title={t.accounts.invite}
-      closeButtonProps={{ "aria-label": t.common.close }}
+      action={t.accounts.sendInvitation}
+      initial={initial}
+      send={invite}
+      onDone={async ({ link, mailed, account }) => {
+        const person = account.email ?? account.name;
+        if (mailed) tell(t.accounts.mailed(person));
+        else if (link === null) tell(t.accounts.notMailed(person));
+        onInvited(link);
+        await queries.invalidateQueries({ queryKey: ["accounts"] });
+      }}
+      onClose={onClose}
     >
-      <form onSubmit={form.onSubmit((wanted) => inviting.mutate(wanted))}>
-        <Stack>
-          <ProblemNote error={inviting.error} />
+      {(inputOf, { values: { kind }, set }) => (
+        <>
           <TextInput
             label={t.login.email}
             type="email"
             required
             data-autofocus
-            {...form.getInputProps("email")}
+            {...inputOf("email")}
           />
-          <TextInput label={t.invitation.name} required {...form.getInputProps("name")} />
+          <TextInput label={t.invitation.name} required {...inputOf("name")} />
           {me.kind === "operator" && (
             <Select
               label={t.accounts.worksFor}
@@ -83,43 +70,42 @@ export function InviteDialog({ onClose, onInvited }: InviteDialogProps) {
               value={kind}
               onChange={(value) => {
                 const chosen = value as AccountKind;
-                form.setValues({ kind: chosen, role: leastOf(chosen), owner: "" });
+                set({ kind: chosen, role: leastOf(chosen), owner: "" });
               }}
             />
           )}
           {me.kind === "operator" && kind !== "operator" && (
-            <OwnerSelect kind={kind} {...form.getInputProps("owner")} />
+            <OwnerSelect kind={kind} input={inputOf("owner", { path: `${kind}Code` })} />
           )}
           <Select
             label={t.accounts.role}
             data={rolesOf(kind).map((value) => ({ value, label: t.accounts.roles[value] }))}
             allowDeselect={false}
-            {...form.getInputProps("role")}
+            {...inputOf("role")}
           />
           <Alert color="blue">
             {me.kind === "operator" ? t.accounts.inviteText : t.accounts.inviteByMailText}
           </Alert>
-          <Group justify="end">
-            <Button variant="default" onClick={onClose}>
-              {t.common.cancel}
-            </Button>
-            <Button type="submit" loading={inviting.isPending}>
-              {t.accounts.sendInvitation}
-            </Button>
-          </Group>
-        </Stack>
-      </form>
-    </Modal>
+        </>
+      )}
+    </FormDialog>
   );
+}
+
+function invite({ owner, ...wanted }: Wanted) {
+  const companyCode = wanted.kind === "company" ? { companyCode: owner } : {};
+  const courierCode = wanted.kind === "courier" ? { courierCode: owner } : {};
+  const body = { ...wanted, ...companyCode, ...courierCode };
+  return call("post", "/panel/api/invitations", { body });
 }
 
 interface OwnerSelectProps {
   readonly kind: "company" | "courier";
-  readonly value?: string;
-  readonly onChange: (value: string | null) => void;
+  /** Of the form. */
+  readonly input: object;
 }
 
-function OwnerSelect({ kind, ...input }: OwnerSelectProps) {
+function OwnerSelect({ kind, input }: OwnerSelectProps) {
   const { t } = useText();
   const isCompany = kind === "company";
   const companies = useQuery({

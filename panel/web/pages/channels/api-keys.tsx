@@ -125,7 +125,7 @@ function IssueKey({ channelCode, ends }: IssueKeyProps) {
       onDone={({ key }) => ends.onIssued(key)}
       onClose={ends.onClose}
     >
-      {(inputOf, { scopes }) => (
+      {(inputOf, { values: { scopes } }) => (
         <>
           <TextInput
             label={t.merchants.code}

@@ -1,36 +1,41 @@
 import { Select, Switch, TagsInput } from "@mantine/core";
-import { call } from "#panel/web/api/call.ts";
-import type { ChannelCourier } from "#panel/web/api/routes.ts";
+import { call, type Match } from "#panel/web/api/call.ts";
+import type { Channel, ChannelCourier } from "#panel/web/api/routes.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import type { DialogEnds } from "#panel/web/parts/editable-list.tsx";
 import { FormDialog } from "#panel/web/parts/form-dialog.tsx";
 import { useMay } from "#panel/web/parts/use-may.ts";
 
 interface ChangeCourierProps {
-  readonly channelCode: string;
+  readonly channel: Channel;
   readonly courier: ChannelCourier;
   readonly ends: DialogEnds;
 }
 
 /** What a channel says about one of its couriers. Its accounts with the courier are the operators' to say. */
-export function ChangeCourier({ channelCode, courier, ends }: ChangeCourierProps) {
+export function ChangeCourier({ channel, courier, ends }: ChangeCourierProps) {
   const { t } = useText();
   const maySetAccounts = useMay("channels:write");
   const { code: courierCode, ...settings } = courier;
-  const send = async ({ senderAccounts, ...body }: typeof settings) => {
-    const params = { channelCode, courierCode };
+  const send = async (
+    _: typeof settings,
+    { senderAccounts, ...body }: Partial<typeof settings>,
+    match: Match,
+  ) => {
+    const params = { channelCode: channel.code, courierCode };
     const path = "/panel/api/channels/:channelCode/couriers/:courierCode" as const;
-    await call("put", path, { params, body });
-    if (!maySetAccounts) return;
-    await call("put", `${path}/sender-accounts`, { params, body: { senderAccounts } });
+    if (Object.keys(body).length > 0) await call("put", path, { params, body, match });
+    if (!senderAccounts) return;
+    await call("put", `${path}/sender-accounts`, { params, body: { senderAccounts }, match });
   };
   return (
     <FormDialog
       title={courierCode}
-      action={t.common.save}
       initial={settings}
+      version={channel.version}
       send={send}
       onDone={ends.onSaved}
+      reread={ends.reread}
       onClose={ends.onClose}
     >
       {(inputOf) => (

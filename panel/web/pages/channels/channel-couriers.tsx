@@ -53,7 +53,7 @@ export function ChannelCouriers({ channel }: { readonly channel: Channel }) {
         courier === null ? (
           <AddCourier channel={channel} ends={ends} />
         ) : (
-          <ChangeCourier channelCode={channelCode} courier={courier} ends={ends} />
+          <ChangeCourier channel={channel} courier={courier} ends={ends} />
         )
       }
     />
@@ -73,7 +73,6 @@ function AddCourier({ channel, ends: { onClose, onSaved } }: AddCourierProps) {
   return (
     <FormDialog
       title={t.merchants.addCourier}
-      action={t.common.save}
       initial={{ code: "" }}
       send={(body) =>
         call("post", "/panel/api/channels/:channelCode/couriers", {

@@ -1,18 +1,15 @@
 /** Settings of a channel: who sends its parcels, and how many requests it may make. */
 import { NumberInput, SimpleGrid, Stack, Text, TextInput } from "@mantine/core";
-import { useForm } from "@mantine/form";
 import { call } from "#panel/web/api/call.ts";
 import type { Channel } from "#panel/web/api/routes.ts";
 import { useFormat } from "#panel/web/i18n/format.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
+import { EditForm } from "#panel/web/parts/edit-form.tsx";
 import { Facts } from "#panel/web/parts/facts.tsx";
-import { faultOf } from "#panel/web/parts/fault-of.ts";
-import { SaveButton } from "#panel/web/parts/save-button.tsx";
 import { Section } from "#panel/web/parts/section.tsx";
-import { tell, tellProblem } from "#panel/web/parts/tell.ts";
-import { useAction } from "#panel/web/parts/use-action.ts";
-import { queries } from "#panel/web/queries.ts";
+import { useEdit } from "#panel/web/parts/use-edit.tsx";
 import { OwnSettings } from "./own-settings.tsx";
+import { useChannelEnds } from "./use-channel-ends.ts";
 import { useMayChange } from "./use-may-change.ts";
 
 const SENDER = [
@@ -42,39 +39,33 @@ function Sender({ channel }: ChannelProps) {
   const mayChange = useMayChange("shipping:write", channel.code);
   const known = channel.sender ?? {};
   const initial = Object.fromEntries(SENDER.map((name) => [name, String(known[name] ?? "")]));
-  const form = useForm({ initialValues: initial });
-  const saving = useAction({
-    mutationFn: (values: Record<string, string>) => {
+  const edit = useEdit({
+    initial,
+    version: channel.version,
+    send: async (values: Readonly<Record<string, string>>, _, match) => {
       const body = Object.fromEntries(Object.entries(values).filter(([, text]) => text !== ""));
       const path = "/panel/api/channels/:channelCode/sender" as const;
       const params = { channelCode: channel.code };
-      if (Object.keys(body).length > 0) return call("put", path, { params, body });
-      return channel.sender ? call("delete", path, { params }) : Promise.resolve(null);
+      if (Object.keys(body).length > 0) await call("put", path, { params, body, match });
+      else await call("delete", path, { params, match });
     },
-    async onSuccess() {
-      tell(t.common.saved);
-      await queries.invalidateQueries({ queryKey: ["channels", channel.code] });
-    },
+    ...useChannelEnds(channel.code),
   });
   return (
     <Section title={t.merchants.sender} lead={t.merchants.senderLead}>
-      <form onSubmit={form.onSubmit((values) => saving.mutate(values))}>
-        <Stack>
-          <SimpleGrid cols={{ base: 1, sm: 2 }}>
-            {SENDER.map((name) => (
-              <TextInput
-                key={name}
-                label={t.merchants.senderFields[name as keyof typeof t.merchants.senderFields]}
-                maxLength={name === "postcode" ? 16 : 255}
-                readOnly={!mayChange}
-                {...form.getInputProps(name)}
-                error={faultOf(saving.error, name)}
-              />
-            ))}
-          </SimpleGrid>
-          {mayChange && <SaveButton isPending={saving.isPending} />}
-        </Stack>
-      </form>
+      <EditForm edit={edit} mayChange={mayChange}>
+        <SimpleGrid cols={{ base: 1, sm: 2 }}>
+          {SENDER.map((name) => (
+            <TextInput
+              key={name}
+              label={t.merchants.senderFields[name as keyof typeof t.merchants.senderFields]}
+              maxLength={name === "postcode" ? 16 : 255}
+              readOnly={!mayChange}
+              {...edit.inputOf(name)}
+            />
+          ))}
+        </SimpleGrid>
+      </EditForm>
     </Section>
   );
 }
@@ -107,37 +98,30 @@ function RateLimit({ channel }: ChannelProps) {
 
 function RateLimitForm({ channel }: ChannelProps) {
   const { t } = useText();
-  const { bucketSize, refillRate } = channel.rateLimit;
-  const form = useForm({ initialValues: { bucketSize, refillRate } });
-  const saving = useAction({
-    mutationFn: (body: typeof form.values) =>
+  const edit = useEdit({
+    initial: channel.rateLimit,
+    version: channel.version,
+    send: (_, body, match) =>
       call("put", "/panel/api/channels/:channelCode/rate-limit", {
         params: { channelCode: channel.code },
         body,
+        match,
       }),
-    onError: tellProblem,
-    async onSuccess() {
-      tell(t.common.saved);
-      await queries.invalidateQueries({ queryKey: ["channels", channel.code] });
-    },
+    ...useChannelEnds(channel.code),
   });
   return (
-    <form onSubmit={form.onSubmit((values) => saving.mutate(values))}>
-      <Stack>
-        {(["bucketSize", "refillRate"] as const).map((name) => (
-          <NumberInput
-            key={name}
-            label={t.merchants[name]}
-            min={1}
-            max={LARGEST}
-            allowDecimal={false}
-            required
-            {...form.getInputProps(name)}
-            error={faultOf(saving.error, name)}
-          />
-        ))}
-        <SaveButton isPending={saving.isPending} />
-      </Stack>
-    </form>
+    <EditForm edit={edit}>
+      {(["bucketSize", "refillRate"] as const).map((name) => (
+        <NumberInput
+          key={name}
+          label={t.merchants[name]}
+          min={1}
+          max={LARGEST}
+          allowDecimal={false}
+          required
+          {...edit.inputOf(name)}
+        />
+      ))}
+    </EditForm>
   );
 }

@@ -1,20 +1,18 @@
 /** The settings of the channel that are one value each, and webhooks v1. */
 import { Stack, Text, TextInput } from "@mantine/core";
-import { useForm } from "@mantine/form";
 import { Fragment } from "react";
 import { channelForm } from "#core/configuration/rules/settings.ts" with { type: "macro" };
 import { call } from "#panel/web/api/call.ts";
 import type { Channel } from "#panel/web/api/routes.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
+import { EditForm } from "#panel/web/parts/edit-form.tsx";
 import { Facts } from "#panel/web/parts/facts.tsx";
-import { faultOf } from "#panel/web/parts/fault-of.ts";
-import { SaveButton } from "#panel/web/parts/save-button.tsx";
 import { Section } from "#panel/web/parts/section.tsx";
-import { tell, tellProblem } from "#panel/web/parts/tell.ts";
-import { useAction } from "#panel/web/parts/use-action.ts";
+import { inputType, SettingField, useSettingText } from "#panel/web/parts/setting-field.tsx";
+import { tell } from "#panel/web/parts/tell.ts";
+import { useEdit } from "#panel/web/parts/use-edit.tsx";
 import { queries } from "#panel/web/queries.ts";
 import { isShadow } from "./choices.ts";
-import { inputType, SettingField, useSettingText } from "./setting-field.tsx";
 import { useMayChange } from "./use-may-change.ts";
 
 const FIELDS = channelForm();
@@ -58,59 +56,63 @@ function OwnSettingsFacts({ channel }: OwnSettingsProps) {
 
 function OwnSettingsForm({ channel }: OwnSettingsProps) {
   const { t } = useText();
+  const { version, webhookV1 } = channel;
   const own = Object.fromEntries(FIELDS.map(({ name }) => [name, channel[name]])) as Settings;
-  const webhookV1 = own.webhookV1 ?? NO_WEBHOOK;
-  const form = useForm({ initialValues: { ...own, webhookV1 } });
-  const saving = useAction({
-    mutationFn: (values: typeof form.values) => {
-      const isOff = values.webhookV1.url === "";
+  const { url, acknowledgement } = webhookV1 ?? NO_WEBHOOK;
+  const reread = async () => {
+    await queries.invalidateQueries({ queryKey: ["channels"] });
+    await queries.invalidateQueries({ queryKey: ["companies"] });
+  };
+  const { webhookV1: _, ...plain } = own;
+  const edit = useEdit({
+    initial: { ...plain, url, acknowledgement },
+    version,
+    send: (values, { url: newUrl, acknowledgement: newText, ...touched }, match) => {
+      const hook = values.url === "" ? null : pick(values);
+      const isHookTouched = newUrl !== undefined || newText !== undefined;
       return call("patch", "/panel/api/channels/:channelCode", {
         params: { channelCode: channel.code },
-        body: { ...values, webhookV1: isOff ? null : values.webhookV1 },
+        body: { ...touched, ...(isHookTouched && { webhookV1: hook }) },
+        match,
       });
     },
-    onError: tellProblem,
-    async onSuccess() {
+    async onDone() {
       tell(t.common.saved);
-      await queries.invalidateQueries({ queryKey: ["channels"] });
-      await queries.invalidateQueries({ queryKey: ["companies"] });
+      await reread();
     },
+    reread,
   });
-  const webhookFields = (
-    <>
-      <TextInput
-        label={t.merchants.webhookV1Url}
-        description={t.merchants.channelSettings.webhookV1.hint}
-        {...form.getInputProps("webhookV1.url")}
-        error={faultOf(saving.error, "webhookV1.url")}
-      />
-      {form.values.webhookV1.url !== "" && (
-        <TextInput
-          label={t.merchants.acknowledgement}
-          {...form.getInputProps("webhookV1.acknowledgement")}
-          error={faultOf(saving.error, "webhookV1.acknowledgement")}
-        />
-      )}
-    </>
-  );
+  const { inputOf, values } = edit;
   return (
-    <form onSubmit={form.onSubmit((values) => saving.mutate(values))}>
-      <Stack>
-        {FIELDS.map((field) =>
-          field.name === "webhookV1" ? (
-            <Fragment key={field.name}>{webhookFields}</Fragment>
-          ) : (
-            <SettingField
-              key={field.name}
-              field={field}
-              words={t.merchants.channelSettings[field.name]}
-              input={form.getInputProps(field.name, { type: inputType(field) })}
-              error={faultOf(saving.error, field.name)}
+    <EditForm edit={edit}>
+      {FIELDS.map(({ name, ...field }) =>
+        name === "webhookV1" ? (
+          <Fragment key={name}>
+            <TextInput
+              label={t.merchants.webhookV1Url}
+              description={t.merchants.channelSettings.webhookV1.hint}
+              {...inputOf("url", { path: "webhookV1.url" })}
             />
-          ),
-        )}
-        <SaveButton isPending={saving.isPending} />
-      </Stack>
-    </form>
+            {values.url !== "" && (
+              <TextInput
+                label={t.merchants.acknowledgement}
+                {...inputOf("acknowledgement", { path: "webhookV1.acknowledgement" })}
+              />
+            )}
+          </Fragment>
+        ) : (
+          <SettingField
+            key={name}
+            field={{ name, ...field }}
+            words={t.merchants.channelSettings[name]}
+            input={inputOf(name, { type: inputType(field) })}
+          />
+        ),
+      )}
+    </EditForm>
   );
+}
+
+function pick({ url, acknowledgement }: typeof NO_WEBHOOK) {
+  return { url, acknowledgement };
 }

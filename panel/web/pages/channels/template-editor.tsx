@@ -1,27 +1,15 @@
 /** A mail template beside the mail that it makes, and a test mail of it. */
-import {
-  Code,
-  Group,
-  Modal,
-  Select,
-  SimpleGrid,
-  Stack,
-  Text,
-  Textarea,
-  TextInput,
-} from "@mantine/core";
-import { useForm } from "@mantine/form";
+import { Code, Group, Select, SimpleGrid, Stack, Text, Textarea, TextInput } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { call } from "#panel/web/api/call.ts";
 import type { Channel, Template } from "#panel/web/api/routes.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
-import { faultOf } from "#panel/web/parts/fault-of.ts";
+import { EditForm } from "#panel/web/parts/edit-form.tsx";
+import type { DialogEnds } from "#panel/web/parts/editable-list.tsx";
+import { GuardedModal } from "#panel/web/parts/guarded-modal.tsx";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
-import { SaveButton } from "#panel/web/parts/save-button.tsx";
-import { tell } from "#panel/web/parts/tell.ts";
-import { useAction } from "#panel/web/parts/use-action.ts";
-import { queries } from "#panel/web/queries.ts";
+import { type Edit, useEdit } from "#panel/web/parts/use-edit.tsx";
 import { languageChoices } from "./choices.ts";
 import { TemplatePreview } from "./template-preview.tsx";
 import { TestMail } from "./test-mail.tsx";
@@ -31,18 +19,34 @@ const TYPING_MS = 300;
 const SUBJECT_LENGTH = 998;
 const BODY_LENGTH = 100_000;
 
-interface TemplateEditorProps {
-  readonly channel: Channel;
-  /** A new one has no event yet. */
-  readonly template: Template;
-  readonly mayChange: boolean;
-  readonly onClose: () => void;
+interface Draft extends Omit<Template, "version"> {
+  /** Null = a new one, which has no event yet. */
+  readonly version: string | null;
 }
 
-export function TemplateEditor({ channel, template, mayChange, onClose }: TemplateEditorProps) {
+interface TemplateEditorProps {
+  readonly channel: Channel;
+  readonly template: Draft;
+  readonly mayChange: boolean;
+  readonly ends: DialogEnds;
+}
+
+export function TemplateEditor({ channel, template, mayChange, ends }: TemplateEditorProps) {
   const { t } = useText();
-  const form = useForm({ initialValues: { ...template } });
-  const [typed] = useDebouncedValue(form.values, TYPING_MS);
+  const { version, ...initial } = template;
+  const edit = useEdit({
+    initial,
+    version,
+    send: ({ event, language, ...whole }, { event: _, language: __, ...touched }, match) =>
+      call("put", "/panel/api/channels/:channelCode/templates/:event/:language", {
+        params: { channelCode: channel.code, event, language },
+        body: version === null ? whole : touched,
+        match,
+      }),
+    onDone: ends.onSaved,
+    reread: ends.reread,
+  });
+  const [typed] = useDebouncedValue(edit.values, TYPING_MS);
   const { subject, body, language } = typed;
   const preview = useQuery({
     queryKey: ["channels", channel.code, "preview", subject, body, language],
@@ -54,106 +58,78 @@ export function TemplateEditor({ channel, template, mayChange, onClose }: Templa
       }),
     placeholderData: (before) => before,
   });
-  const title = template.event === "" ? t.merchants.newTemplate : template.event;
   return (
-    <Modal
+    <GuardedModal
       opened
-      onClose={onClose}
-      title={title}
+      onClose={edit.isPending ? () => {} : ends.onClose}
+      title={version === null ? t.merchants.newTemplate : template.event}
       size="80rem"
-      closeButtonProps={{ "aria-label": t.common.close }}
+      loss={edit.isTouched ? t.common.lossOfDraft : null}
     >
       <SimpleGrid cols={{ base: 1, md: 2 }} spacing="lg" mb="md">
-        <TemplateForm
-          channelCode={channel.code}
-          form={form}
-          isNew={template.event === ""}
-          mayChange={mayChange}
-          onClose={onClose}
-        />
+        <EditForm edit={edit} mayChange={mayChange}>
+          <TemplateFields edit={edit} isNew={version === null} mayChange={mayChange} />
+        </EditForm>
         <Stack>
           <ProblemNote error={preview.error} />
           {preview.data && <TemplatePreview preview={preview.data} />}
-          {mayChange && <TestMail channelCode={channel.code} draft={form.values} />}
+          {mayChange && <TestMail channelCode={channel.code} draft={edit.values} />}
         </Stack>
       </SimpleGrid>
       <Placeholders names={preview.data?.placeholders ?? []} />
-    </Modal>
+    </GuardedModal>
   );
 }
 
-interface TemplateFormProps extends Pick<TemplateEditorProps, "mayChange" | "onClose"> {
-  readonly channelCode: string;
-  readonly form: ReturnType<typeof useForm<Template>>;
+interface TemplateFieldsProps {
+  readonly edit: Edit<Omit<Draft, "version">>;
   readonly isNew: boolean;
+  readonly mayChange: boolean;
 }
 
-function TemplateForm({ channelCode, form, isNew, mayChange, onClose }: TemplateFormProps) {
+function TemplateFields({ edit: { inputOf }, isNew, mayChange }: TemplateFieldsProps) {
   const { t, language: own } = useText();
-  const saving = useAction({
-    mutationFn: ({ event, language, ...body }: Template) =>
-      call("put", "/panel/api/channels/:channelCode/templates/:event/:language", {
-        params: { channelCode, event, language },
-        body,
-      }),
-    async onSuccess() {
-      tell(t.common.saved);
-      onClose();
-      await queries.invalidateQueries({ queryKey: ["channels", channelCode, "detail"] });
-    },
-  });
-  const faults = ["event", "language", "subject", "body"].map((path) =>
-    faultOf(saving.error, path),
-  );
   return (
-    <form onSubmit={form.onSubmit((values) => saving.mutate(values))}>
-      <Stack>
-        {faults.every((one) => one === undefined) && <ProblemNote error={saving.error} />}
-        {isNew && (
-          <>
-            <TextInput
-              label={t.merchants.event}
-              description={t.merchants.eventHint}
-              required
-              maxLength={25}
-              data-autofocus
-              {...form.getInputProps("event")}
-              error={faults[0]}
-            />
-            <Select
-              label={t.merchants.language}
-              data={languageChoices(own)}
-              searchable
-              allowDeselect={false}
-              {...form.getInputProps("language")}
-              error={faults[1]}
-            />
-          </>
-        )}
-        <TextInput
-          label={t.merchants.subject}
-          required
-          readOnly={!mayChange}
-          maxLength={SUBJECT_LENGTH}
-          {...form.getInputProps("subject")}
-          error={faults[2]}
-        />
-        <Textarea
-          label={t.merchants.body}
-          description={t.merchants.bodyHint}
-          required
-          readOnly={!mayChange}
-          autosize
-          minRows={10}
-          maxRows={24}
-          maxLength={BODY_LENGTH}
-          styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)" } }}
-          {...form.getInputProps("body")}
-          error={faults[3]}
-        />
-        {mayChange && <SaveButton isPending={saving.isPending} />}
-      </Stack>
-    </form>
+    <>
+      {isNew && (
+        <>
+          <TextInput
+            label={t.merchants.event}
+            description={t.merchants.eventHint}
+            required
+            maxLength={25}
+            data-autofocus
+            {...inputOf("event")}
+          />
+          <Select
+            label={t.merchants.language}
+            data={languageChoices(own)}
+            searchable
+            allowDeselect={false}
+            {...inputOf("language")}
+          />
+        </>
+      )}
+      <TextInput
+        label={t.merchants.subject}
+        required
+        readOnly={!mayChange}
+        maxLength={SUBJECT_LENGTH}
+        {...inputOf("subject")}
+      />
+      <Textarea
+        label={t.merchants.body}
+        description={t.merchants.bodyHint}
+        required
+        readOnly={!mayChange}
+        autosize
+        minRows={10}
+        maxRows={24}
+        maxLength={BODY_LENGTH}
+        styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)" } }}
+        {...inputOf("body")}
+      />
+    </>
   );
 }
 

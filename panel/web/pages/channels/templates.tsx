@@ -1,6 +1,6 @@
 /** Mail templates of a channel by event and language. */
 import { call } from "#panel/web/api/call.ts";
-import type { Channel, Template } from "#panel/web/api/routes.ts";
+import type { Channel } from "#panel/web/api/routes.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { EditableList } from "#panel/web/parts/editable-list.tsx";
 import { languageName } from "./choices.ts";
@@ -10,7 +10,7 @@ import { useMayChange } from "./use-may-change.ts";
 export function Templates({ channel }: { readonly channel: Channel }) {
   const { t, language: own } = useText();
   const mayChange = useMayChange("templates:write", channel.code);
-  const first: Template = { event: "", language: channel.language, subject: "", body: "" };
+  const first = { event: "", language: channel.language, subject: "", body: "", version: null };
   return (
     <EditableList
       title={t.merchants.templates}
@@ -40,12 +40,12 @@ export function Templates({ channel }: { readonly channel: Channel }) {
             }),
         }
       }
-      dialogOf={(template, { onClose }) => (
+      dialogOf={(template, ends) => (
         <TemplateEditor
           channel={channel}
           template={template ?? first}
           mayChange={mayChange}
-          onClose={onClose}
+          ends={ends}
         />
       )}
     />

@@ -12,7 +12,7 @@ import { meQuery } from "#panel/web/queries.ts";
 
 interface TestMailProps {
   readonly channelCode: string;
-  readonly draft: Template;
+  readonly draft: Omit<Template, "version">;
 }
 
 /** Sends the draft, as it stands in the form, to an address: the visitor's own at first. */

@@ -13,7 +13,7 @@ interface BoxesProps {
   readonly boxes: readonly Box[];
 }
 
-const NEW = { code: "", length: 30, width: 20, height: 10 };
+const NEW = { code: "", length: 30, width: 20, height: 10, version: null };
 const MEASURES = ["length", "width", "height"] as const;
 
 export function Boxes({ companyCode, boxes }: BoxesProps) {
@@ -47,46 +47,54 @@ export function Boxes({ companyCode, boxes }: BoxesProps) {
             call("delete", "/panel/api/companies/:code/boxes/:boxCode", pathOf(code)),
         }
       }
-      dialogOf={(box, { onClose, onSaved }) => (
-        <FormDialog
-          title={box?.code ?? t.merchants.newBox}
-          action={t.common.save}
-          initial={box ?? NEW}
-          send={({ code, ...body }) =>
-            call("put", "/panel/api/companies/:code/boxes/:boxCode", { ...pathOf(code), body })
-          }
-          onDone={onSaved}
-          onClose={onClose}
-        >
-          {(inputOf) => (
-            <>
-              {box === null && (
-                <TextInput
-                  label={t.merchants.code}
-                  description={t.merchants.boxCodeHint}
-                  required
-                  maxLength={50}
-                  data-autofocus
-                  {...inputOf("code", { path: "boxCode" })}
-                />
-              )}
-              <SimpleGrid cols={3}>
-                {MEASURES.map((name) => (
-                  <NumberInput
-                    key={name}
-                    label={t.merchants[name]}
-                    suffix=" cm"
-                    min={0.1}
-                    decimalScale={1}
+      dialogOf={(box, ends) => {
+        const { version, ...initial } = box ?? NEW;
+        return (
+          <FormDialog
+            title={box?.code ?? t.merchants.newBox}
+            initial={initial}
+            version={version}
+            send={({ code, ...whole }, { code: _, ...touched }, match) =>
+              call("put", "/panel/api/companies/:code/boxes/:boxCode", {
+                ...pathOf(code),
+                body: box ? touched : whole,
+                match,
+              })
+            }
+            onDone={ends.onSaved}
+            reread={ends.reread}
+            onClose={ends.onClose}
+          >
+            {(inputOf) => (
+              <>
+                {box === null && (
+                  <TextInput
+                    label={t.merchants.code}
+                    description={t.merchants.boxCodeHint}
                     required
-                    {...inputOf(name)}
+                    maxLength={50}
+                    data-autofocus
+                    {...inputOf("code", { path: "boxCode" })}
                   />
-                ))}
-              </SimpleGrid>
-            </>
-          )}
-        </FormDialog>
-      )}
+                )}
+                <SimpleGrid cols={3}>
+                  {MEASURES.map((name) => (
+                    <NumberInput
+                      key={name}
+                      label={t.merchants[name]}
+                      suffix=" cm"
+                      min={0.1}
+                      decimalScale={1}
+                      required
+                      {...inputOf(name)}
+                    />
+                  ))}
+                </SimpleGrid>
+              </>
+            )}
+          </FormDialog>
+        );
+      }}
     />
   );
 }

@@ -1,14 +1,17 @@
 /** Mapping a code: what it means, what would change by it, and applying it. */
-import { Button, Checkbox, Group, Modal, NumberInput, Select, Stack, Text } from "@mantine/core";
-import { useForm } from "@mantine/form";
+import { Button, Checkbox, NumberInput, Select, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
 import { call } from "#panel/web/api/call.ts";
+import type { Reply } from "#panel/web/api/routes.ts";
 import { en } from "#panel/web/i18n/en.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
+import { FormDialog } from "#panel/web/parts/form-dialog.tsx";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
 import { tell } from "#panel/web/parts/tell.ts";
 import { useAction } from "#panel/web/parts/use-action.ts";
 import { queries } from "#panel/web/queries.ts";
 import { PreviewNote } from "./preview-note.tsx";
+import { catalogueQuery } from "./queries.ts";
 import { type MappingSuggestion, SuggestionNote } from "./suggestion.tsx";
 
 interface MapCodeProps {
@@ -29,81 +32,97 @@ interface Meaning {
 /** Statuses that end a shipment. */
 const ENDS: ReadonlySet<string> = new Set(["DELIVERED", "RETURNED"]);
 
-export function MapCode({ courier, code, description, suggestion, onClose }: MapCodeProps) {
+export function MapCode(props: MapCodeProps) {
+  const { data } = useQuery(catalogueQuery(props.courier));
+  return data ? <MapCodeDialog {...props} catalogue={data} /> : null;
+}
+
+interface MapCodeDialogProps extends MapCodeProps {
+  readonly catalogue: Reply<"get", "/panel/api/couriers/:code/catalogue">;
+}
+
+function MapCodeDialog(props: MapCodeDialogProps) {
+  const { courier, code, description, suggestion, catalogue, onClose } = props;
   const { t } = useText();
-  const form = useForm<Meaning>({
-    initialValues: {
-      status: suggestion?.status ?? "IN_TRANSIT",
-      statusDetail: suggestion?.statusDetail ?? 0,
-      terminal: ENDS.has(suggestion?.status ?? ""),
-    },
-    onValuesChange: () => previewing.reset(),
-  });
-  const put = (preview: boolean) =>
-    call("put", "/panel/api/couriers/:code/catalogue/:statusCode", {
-      params: { code: courier, statusCode: code },
-      query: preview ? { preview: "true" } : {},
-      body: { ...form.getValues(), description },
-    });
-  const previewing = useAction({ mutationFn: () => put(true) });
-  const applying = useAction({
-    mutationFn: () => put(false),
-    async onSuccess() {
-      tell(t.couriers.applied);
-      onClose();
-      await queries.invalidateQueries({ queryKey: ["unmapped-codes"] });
-      await queries.invalidateQueries({ queryKey: ["couriers", courier] });
-    },
+  const known = catalogue.items.find((one) => one.code === code);
+  const pathOf = { params: { code: courier, statusCode: code } };
+  const put = "/panel/api/couriers/:code/catalogue/:statusCode";
+  const previewing = useAction({
+    mutationFn: (meaning: Meaning) =>
+      call("put", put, {
+        ...pathOf,
+        query: { preview: "true" },
+        body: { ...meaning, description },
+      }),
   });
   const seen = previewing.data && "preview" in previewing.data ? previewing.data.preview : null;
   return (
-    <Modal
-      opened
-      onClose={onClose}
+    <FormDialog
       title={`${t.couriers.map} ${code}`}
+      action={t.couriers.apply}
       size="lg"
-      closeButtonProps={{ "aria-label": t.common.close }}
+      initial={meaningOf(known)}
+      start={meaningOf(suggestion ?? { status: "IN_TRANSIT" })}
+      version={catalogue.version}
+      send={(meaning, _, match) =>
+        call("put", put, { ...pathOf, body: { ...meaning, description }, match })
+      }
+      onDone={async () => {
+        tell(t.couriers.applied);
+        onClose();
+        await queries.invalidateQueries({ queryKey: ["unmapped-codes"] });
+        await queries.invalidateQueries({ queryKey: ["couriers", courier] });
+      }}
+      reread={() => queries.invalidateQueries({ queryKey: catalogueQuery(courier).queryKey })}
+      onClose={onClose}
+      onChange={() => previewing.reset()}
     >
-      <Stack>
-        <Text size="sm">
-          {courier} · {description}
-        </Text>
-        <SuggestionNote suggestion={suggestion} />
-        <Select
-          label={t.couriers.status}
-          data={Object.keys(en.statuses).map((value) => ({
-            value,
-            label: t.statuses[value as keyof typeof en.statuses],
-          }))}
-          allowDeselect={false}
-          searchable
-          {...form.getInputProps("status")}
-        />
-        <NumberInput
-          label={t.couriers.detail}
-          min={0}
-          allowDecimal={false}
-          {...form.getInputProps("statusDetail")}
-        />
-        <Checkbox
-          label={t.couriers.terminal}
-          {...form.getInputProps("terminal", { type: "checkbox" })}
-        />
-        <ProblemNote error={previewing.error ?? applying.error} />
-        {seen && <PreviewNote preview={seen} />}
-        <Group justify="end">
+      {(inputOf, { values }) => (
+        <>
+          <Text size="sm">
+            {courier} · {description}
+          </Text>
+          <SuggestionNote suggestion={suggestion} />
+          <Select
+            label={t.couriers.status}
+            data={Object.keys(en.statuses).map((value) => ({
+              value,
+              label: t.statuses[value as keyof typeof en.statuses],
+            }))}
+            allowDeselect={false}
+            searchable
+            {...inputOf("status")}
+          />
+          <NumberInput
+            label={t.couriers.detail}
+            min={0}
+            allowDecimal={false}
+            {...inputOf("statusDetail")}
+          />
+          <Checkbox label={t.couriers.terminal} {...inputOf("terminal", { type: "checkbox" })} />
+          <ProblemNote error={previewing.error} />
+          {seen && <PreviewNote preview={seen} />}
           <Button
             variant="default"
             loading={previewing.isPending}
-            onClick={() => previewing.mutate()}
+            onClick={() => previewing.mutate(values)}
           >
             {t.couriers.preview}
           </Button>
-          <Button loading={applying.isPending} onClick={() => applying.mutate()}>
-            {t.couriers.apply}
-          </Button>
-        </Group>
-      </Stack>
-    </Modal>
+        </>
+      )}
+    </FormDialog>
   );
+}
+
+/** What a code means; an unmapped one means nothing yet. */
+function meaningOf(
+  entry: {
+    readonly status?: string;
+    readonly statusDetail?: number;
+    readonly terminal?: boolean;
+  } = {},
+): Meaning {
+  const { status = "", statusDetail = 0, terminal = ENDS.has(status) } = entry;
+  return { status, statusDetail, terminal };
 }

@@ -12,8 +12,9 @@ import {
 import { useSuspenseQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
-import { call } from "#panel/web/api/call.ts";
+import { ApiProblem, call } from "#panel/web/api/call.ts";
 import type { Endpoint } from "#panel/web/api/routes.ts";
+import { useFormat } from "#panel/web/i18n/format.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { Confirm } from "#panel/web/parts/confirm.tsx";
 import { SecretOnce } from "#panel/web/parts/secret-once.tsx";
@@ -79,8 +80,8 @@ export function EndpointActions({ endpoint }: { readonly endpoint: Endpoint }) {
         </Menu.Dropdown>
       </Menu>
       <TestEndpoint endpointId={endpointId} opened={asked === "test"} onClose={close} />
-      {asked === "change" && <EditEndpoint endpoint={endpoint} opened onClose={close} />}
-      <RotateSecret endpointId={endpointId} opened={asked === "rotate"} onClose={close} />
+      {asked === "change" && <EditEndpoint endpoint={endpoint} onClose={close} />}
+      <RotateSecret endpoint={endpoint} opened={asked === "rotate"} onClose={close} />
       <DeleteEndpoint endpoint={endpoint} opened={asked === "delete"} onClose={close} />
       <Confirm
         opened={asked === "disable"}
@@ -105,33 +106,50 @@ function useSwitch(endpointId: string) {
 }
 
 interface AskedProps {
-  readonly endpointId: string;
+  readonly endpoint: Endpoint;
   readonly opened: boolean;
   readonly onClose: () => void;
 }
 
-function RotateSecret({ endpointId, opened, onClose }: AskedProps) {
+/** While the secret of an earlier rotation signs, it has to be revoked first, which the question names. */
+function RotateSecret({ endpoint, opened, onClose }: AskedProps) {
   const { t } = useText();
+  const f = useFormat();
+  const { endpointId, previousSecretUntil } = endpoint;
   const [secret, setSecret] = useState<string | null>(null);
+  const rereadEndpoint = () =>
+    queries.invalidateQueries({ queryKey: ["webhooks", endpointId], exact: true });
   const rotating = useAction({
     mutationFn: () =>
-      call("post", "/panel/api/webhooks/:endpointId/rotate-secret", { params: { endpointId } }),
-    onError: tellProblem,
+      call("post", "/panel/api/webhooks/:endpointId/rotate-secret", {
+        params: { endpointId },
+        body: { revokePrevious: previousSecretUntil !== null },
+      }),
+    async onError(error) {
+      // Somebody else has rotated since the page was read: the dialogue asks again, about revoking.
+      if (error instanceof ApiProblem && error.code === "ROTATION_RUNNING") await rereadEndpoint();
+      else tellProblem(error);
+    },
     async onSuccess(answer) {
       setSecret(answer.secret);
       onClose();
-      await queries.invalidateQueries({ queryKey: ["webhooks", endpointId] });
+      await rereadEndpoint();
     },
   });
+  const question =
+    previousSecretUntil === null
+      ? { text: t.webhooks.rotateText, action: t.webhooks.rotate, color: "indigo" }
+      : {
+          text: t.webhooks.revokeOldText(f.minute(previousSecretUntil)),
+          action: t.webhooks.revokeOld,
+        };
   return (
     <>
       <Confirm
         opened={opened}
         onClose={onClose}
         title={t.webhooks.rotate}
-        text={t.webhooks.rotateText}
-        action={t.webhooks.rotate}
-        color="indigo"
+        {...question}
         isPending={rotating.isPending}
         onConfirm={() => rotating.mutate()}
       />
@@ -140,13 +158,7 @@ function RotateSecret({ endpointId, opened, onClose }: AskedProps) {
   );
 }
 
-interface DeleteEndpointProps {
-  readonly endpoint: Endpoint;
-  readonly opened: boolean;
-  readonly onClose: () => void;
-}
-
-function DeleteEndpoint({ endpoint: { endpointId, code }, opened, onClose }: DeleteEndpointProps) {
+function DeleteEndpoint({ endpoint: { endpointId, code }, opened, onClose }: AskedProps) {
   const { t } = useText();
   const navigate = useNavigate();
   const deleting = useAction({

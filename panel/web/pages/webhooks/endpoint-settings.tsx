@@ -8,24 +8,25 @@ import { Section } from "#panel/web/parts/section.tsx";
 export function EndpointSettings({ endpoint }: { readonly endpoint: Endpoint }) {
   const { t } = useText();
   const f = useFormat();
+  const words = t.webhooks.settingWords;
   const { statuses, include } = endpoint;
   return (
     <Section title={t.webhooks.settings}>
       <Facts
         rows={[
           [t.webhooks.channel, endpoint.channel],
-          [t.webhooks.trigger, t.webhooks.triggers[endpoint.trigger]],
+          [words.trigger.label, t.webhooks.triggers[endpoint.trigger]],
           [
-            t.webhooks.statuses,
+            words.statuses.label,
             statuses.length === 0
               ? t.common.all
               : statuses.map((one) => t.statuses[one]).join(", "),
           ],
-          [t.webhooks.withConsignee, include.includes("consignee") ? t.common.yes : t.common.no],
-          [t.webhooks.standardWebhooks, endpoint.standardWebhooks ? t.common.yes : t.common.no],
-          [t.webhooks.maxConcurrency, f.whole(endpoint.maxConcurrency)],
+          [words.include.label, include.includes("consignee") ? t.common.yes : t.common.no],
+          [words.standardWebhooks.label, endpoint.standardWebhooks ? t.common.yes : t.common.no],
+          [words.maxConcurrency.label, f.whole(endpoint.maxConcurrency)],
           [
-            t.webhooks.maxPerSecond,
+            words.maxPerSecond.label,
             endpoint.maxPerSecond === null ? t.webhooks.noLimit : f.decimal(endpoint.maxPerSecond),
           ],
           [t.webhooks.alertEmail, endpoint.alertEmail],

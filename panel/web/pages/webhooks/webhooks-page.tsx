@@ -68,7 +68,7 @@ function EndpointTable({ rows, isLoading }: EndpointTableProps) {
       }),
       column.accessor("channel", { header: t.webhooks.channel }),
       column.accessor("trigger", {
-        header: t.webhooks.trigger,
+        header: t.webhooks.settingWords.trigger.label,
         cell: ({ getValue }) => t.webhooks.triggers[getValue()],
       }),
       column.accessor("status", {
