@@ -128,7 +128,7 @@ describe("a form whose thing a colleague changes meanwhile", () => {
   test("is saved without a question where they have changed another part of it", async () => {
     const { page, open, end } = await visit({});
     await open("/channels/acme-it?tab=settings");
-    const own = page.getByRole("region", { name: "Channel" }).first();
+    const own = page.getByRole("region", { name: en.merchants.ownSettings });
     await own.getByRole("textbox", { name: "Name" }).fill("Acme, mine");
     await call("PUT", "/channels/acme-it/rate-limit", { bucketSize: 777 });
     await saveIn(own, en);
@@ -143,7 +143,7 @@ describe("a form whose thing a colleague changes meanwhile", () => {
   test("shows what they have changed as long as nothing was written in it", async () => {
     const visitor = await visit({});
     const dialog = await openEndpoint(visitor, en);
-    const email = dialog.getByRole("textbox", { name: "Alert address" });
+    const email = dialog.getByRole("textbox", { name: en.webhooks.alertEmail });
     await email.waitFor();
     await call("PATCH", `/webhooks/${endpointId}`, { alertEmail: "fresh@acme.test" });
     await visitor.page.waitForFunction(
