@@ -82,7 +82,11 @@ describe("a form whose thing a colleague changes meanwhile", () => {
       const { page, end } = visitor;
       const words = t.webhooks.settingWords;
       const path = `/webhooks/${endpointId}`;
-      await call("PATCH", path, { maxConcurrency: 5, maxPerSecond: null, alertEmail: "a@acme.test" });
+      await call("PATCH", path, {
+        maxConcurrency: 5,
+        maxPerSecond: null,
+        alertEmail: "a@acme.test",
+      });
       const dialog = await openEndpoint(visitor, t);
       const concurrency = dialog.getByRole("textbox", { name: words.maxConcurrency.label });
       await concurrency.fill("20");
