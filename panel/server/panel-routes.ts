@@ -49,7 +49,9 @@ export function panelRoutes(deps: PanelDeps, name: string) {
       transform: async ({ request, server, path, params, set }) => {
         // Answers hold secrets that are shown once, and personal data.
         set.headers["cache-control"] = "no-store";
-        const caller = await admit(deps, declared().access, { request, server, params });
+        const { access } = declared();
+        const caller = await admit(deps, access, { request, server, params });
+        access.check?.(caller);
         await refuseUnlogged(deps, caller, request.method);
         askAs(askerOf(caller));
         const { headers } = request;
@@ -97,7 +99,10 @@ function versionOf({ method }: Request, answer: unknown): string | null {
 }
 
 interface PanelDeclaration extends Declaration {
-  readonly access: PanelAccess;
+  readonly access: PanelAccess & {
+    /** @throws {Problem}: what the caller must have besides */
+    readonly check?: (caller: Caller) => unknown;
+  };
 }
 
 interface Call {

@@ -57,6 +57,8 @@ export const TotpSecret = Type.Object({
 });
 
 const OWN = { can: "me", of: "caller" } as const;
+/** Of those who have an account. */
+const OWN_ACCOUNT = { ...OWN, check: accountOf } as const;
 
 export function meRoutes(runtime: Runtime) {
   return new Elysia({ name: "me-routes" })
@@ -88,7 +90,7 @@ function ownAccountRoutes(runtime: Runtime) {
         return viewOf({ ...caller, account: after });
       },
       route({
-        access: OWN,
+        access: OWN_ACCOUNT,
         response: Me,
         summary: "Change one's name or password; another password ends all other sessions",
         errors: [
@@ -120,7 +122,7 @@ function secondFactorRoutes(runtime: Runtime) {
       return { secret: base32(secret), otpauthUrl: otpauthUrl(secret, account.email) };
     },
     route({
-      access: OWN,
+      access: OWN_ACCOUNT,
       hasPassword: true,
       response: TotpSecret,
       summary: "Make the secret of a second factor, which its first code activates",
@@ -159,7 +161,7 @@ function switchFactorRoutes(runtime: Runtime) {
 
 const switchRoute = (summary: string, done: string) =>
   route({
-    access: OWN,
+    access: OWN_ACCOUNT,
     summary,
     errors: [
       "NO_ACCOUNT",
