@@ -12,7 +12,8 @@ import { STORES } from "#test/support/servers/stores.ts";
 
 const SHIPMENTS = 10;
 const EVENTS = 60;
-const KILLS = 4;
+/** The first in the middle of deliveries, the second in the middle of what follows a kill. */
+const KILLS = 2;
 
 interface Logged {
   readonly deliveryId: string;
