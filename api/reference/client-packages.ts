@@ -12,6 +12,9 @@ import { ownFile } from "#core/platform/process/own-files.ts";
 export const BUILT_CLIENTS = "client/packages";
 const PATH = "/v2/clients/";
 
+/** A connection that waits for the first build is not idle. */
+const BUILD_SECONDS = 60;
+
 /** Bytes by file name. */
 type Packages = ReadonlyMap<string, Uint8Array<ArrayBuffer>>;
 
@@ -56,6 +59,7 @@ async function build(): Promise<Packages> {
 
 export function clientPackageRoutes() {
   return publicRoutes("client packages")
+    .onBeforeHandle(({ request, server }) => void server?.timeout(request, BUILD_SECONDS))
     .get(PATH, async ({ request }) => {
       const base = new URL(PATH, request.url);
       return pageResponse(indexPage([...(await clientPackages()).keys()], base.href), PUBLIC_CACHE);
