@@ -6,7 +6,12 @@ import { startPanel } from "#panel/main.ts";
 import { en } from "#panel/web/i18n/en.ts";
 import { it } from "#panel/web/i18n/it.ts";
 import { openBrowser } from "#test/support/clients/browser.ts";
-import { accessFaults, openVisitor, type Visitor } from "#test/support/clients/panel-visitor.ts";
+import {
+  accessFaults,
+  drawn,
+  openVisitor,
+  type Visitor,
+} from "#test/support/clients/panel-visitor.ts";
 import { makeAccount, type TestAccount } from "#test/support/data/accounts.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
@@ -192,6 +197,8 @@ describe("a dialogue that closing would lose something of", () => {
       await key.waitFor();
       const question = page.getByRole("dialog", { name: t.common.lossOfSecret.title });
       for (const leave of WAYS_OUT) {
+        // Keys are heard once the dialogue has been drawn.
+        await drawn(page);
         await leave(page);
         await question.waitFor();
         expect(await accessFaults(page)).toEqual([]);
@@ -211,20 +218,25 @@ describe("a dialogue that closing would lose something of", () => {
       const subject = page.getByRole("textbox", { name: t.merchants.subject });
       await add.click();
       await subject.waitFor();
+      await drawn(page);
       await page.keyboard.press("Escape");
       await subject.waitFor({ state: "detached" });
       await add.click();
       await subject.fill("Half a subj");
       const question = page.getByRole("dialog", { name: t.common.lossOfDraft.title });
       for (const leave of WAYS_OUT) {
+        // Keys are heard once the dialogue has been drawn.
+        await drawn(page);
         await leave(page);
         await question.waitFor();
         expect(await accessFaults(page)).toEqual([]);
         // The question's own Escape goes back to the form.
+        await drawn(page);
         await page.keyboard.press("Escape");
         await question.waitFor({ state: "detached" });
         expect(await subject.inputValue()).toBe("Half a subj");
       }
+      await drawn(page);
       await page.keyboard.press("Escape");
       await question.getByRole("button", { name: t.common.lossOfDraft.leave }).click();
       await subject.waitFor({ state: "detached" });
