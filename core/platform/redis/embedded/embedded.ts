@@ -8,6 +8,7 @@
 import { existsSync } from "node:fs";
 import { realpath } from "node:fs/promises";
 import { join } from "node:path";
+import { identityOf, reachableAddress } from "#core/platform/embedded/embedded-folder.ts";
 import {
   endServers,
   ensureRunning,
@@ -69,10 +70,12 @@ export async function startEmbeddedRedis(dataDir: string, log: Log): Promise<Emb
 
 /** Whether a process uses the embedded Redis of a folder. Nothing is started or written. */
 export async function isEmbeddedRunning(dataDir: string): Promise<boolean> {
-  const folder = await realpath(join(dataDir, "redis")).catch(() => null);
+  const { folder: name, socket, title } = REDIS_PROGRAM;
+  const folder = await realpath(join(dataDir, name)).catch(() => null);
   const identity = folder && (await identityOf(folder));
   if (!folder || !identity) return false;
-  return ["ready", "busy"].includes(await probe(await reachableAddress(folder), identity));
+  const address = await reachableAddress(folder, socket, title);
+  return ["ready", "busy"].includes(await probe(address, identity));
 }
 
 /** @returns a function that stops it */
