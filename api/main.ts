@@ -12,7 +12,8 @@ import { type Role, type Running, type Runtime, runRoles } from "#core/runtime/r
  * one. The server passes on what arrives and buffers none of it.
  */
 const SERVER_BODY_LIMIT_BYTES = Number.MAX_SAFE_INTEGER;
-const IDLE_SECONDS = 30;
+/** Longer than any answer takes: the server takes a connection for idle whose request has no body and waits for its answer. */
+export const IDLE_SECONDS = 60;
 
 /** @throws {PortRefused} */
 function bindApi({ host, ports }: Config): Listener {

@@ -13,8 +13,8 @@ import { webBundle } from "#panel/server/pages/web-bundle.ts";
 
 /** Above our own limits, so that a body that is too large gets our problem document. */
 const SERVER_BODY_LIMIT_BYTES = 2 * ORDERS_BODY_BYTES;
-/** Longer than a statement of SQL access may take. */
-const IDLE_SECONDS = 60;
+/** Longer than any answer takes: the server takes a connection for idle whose request has no body and waits for its answer. */
+export const IDLE_SECONDS = 60;
 
 /** @throws {PortRefused} */
 function bindPanel({ host, ports }: Config): Listener {

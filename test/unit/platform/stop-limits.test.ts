@@ -5,9 +5,11 @@ import { SECONDS } from "#analytics/sql/open-reader.ts";
 import { GATEWAY_LIMIT_MS } from "#api/http/gateway.ts";
 import { LOCK_TERMS } from "#api/labels/confirm.ts";
 import { WAIT_LIMIT_MS } from "#api/labels/obtain-label.ts";
+import { IDLE_SECONDS as API_IDLE_SECONDS } from "#api/main.ts";
 import { TERMS } from "#core/configuration/store/setup-lock.ts";
 import { RESOLVE_LIMIT_MS } from "#core/platform/network/vetted-address.ts";
 import { ANSWER_LIMIT_MS } from "#core/platform/process/stop-limits.ts";
+import { IDLE_SECONDS as PANEL_IDLE_SECONDS } from "#panel/main.ts";
 
 /** For what the answer needs beside its waits. */
 const MARGIN_MS = 5_000;
@@ -23,5 +25,14 @@ const WAITS: ReadonlyArray<readonly [request: string, waitMs: number]> = [
 describe("a stop waits longer than the longest answer takes", () => {
   test.each([...WAITS])("%s", (_, waitMs) => {
     expect(waitMs + MARGIN_MS).toBeLessThanOrEqual(ANSWER_LIMIT_MS);
+  });
+});
+
+describe("no connection counts as idle while its request waits for the longest answer", () => {
+  test.each([
+    ["api", API_IDLE_SECONDS],
+    ["panel", PANEL_IDLE_SECONDS],
+  ])("%s", (_, idleSeconds) => {
+    expect(idleSeconds * 1_000).toBeGreaterThanOrEqual(ANSWER_LIMIT_MS + MARGIN_MS);
   });
 });
