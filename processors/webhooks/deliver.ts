@@ -182,25 +182,29 @@ async function lease(sender: Sender, round: Round): Promise<void> {
   for (const [partition, error] of handout.failures) {
     outages.failed([partition], error, round.beganAtMs);
   }
-  const slots = await stillOurs(sender, handout.slots, round.beganAtMs);
-  const { leased, gone, failure } = await readHeld(sender, slots);
+  const { leased, gone, failure } = await readHeld(sender, handout.slots);
   if (failure) log.warn({ reason: failure.message }, "deliveries wait until their leases expire");
   for (const slot of gone) {
     record(results, unsent(slot, "30 days are over"), () => settle(sender, slot));
   }
-  for (const one of leased) queue(schedule, one, performance.now());
+  for (const one of await stillOurs(sender, leased, round.beganAtMs)) {
+    queue(schedule, one, performance.now());
+  }
   beginSoon(sender);
 }
 
 /** Leases of which this process hears late may have ended before it could renew them. What it cannot keep is handed out again. */
 async function stillOurs(
   { redis, limits, renewEveryMs }: Sender,
-  slots: readonly Slot[],
+  leased: readonly Leased[],
   beganAtMs: number,
-): Promise<readonly Slot[]> {
-  const isLate = performance.now() - beganAtMs > limits.leaseMs - renewEveryMs;
-  if (!isLate || slots.length === 0) return slots;
-  return (await keepLeases(redis, slots, limits.leaseMs)) ? slots : [];
+): Promise<readonly Leased[]> {
+  let keptAtMs = beganAtMs;
+  while (leased.length > 0 && performance.now() - keptAtMs > limits.leaseMs - renewEveryMs) {
+    keptAtMs = performance.now();
+    if (!(await keepLeases(redis, leased, limits.leaseMs))) return [];
+  }
+  return leased;
 }
 
 /**
@@ -217,9 +221,10 @@ async function readHeld({ redis, live, schedule }: Sender, slots: readonly Slot[
   }
 }
 
-/** Nothing is sent that could not be recorded. */
-function mayBegin({ redis, outages }: Sender, partition: number): boolean {
-  return redis.isReady && !outages.isOut(partition);
+/** Nothing is sent that could not be recorded, or that another process may have been given. */
+function mayBegin(sender: Sender, partition: number): boolean {
+  const { redis, outages } = sender;
+  return redis.isReady && !outages.isOut(partition) && !hasStoodStill(sender);
 }
 
 function beginSoon(sender: Sender): void {
@@ -264,12 +269,20 @@ function tell({ schedule, waker, onEmpty }: Sender): void {
   if (schedule.held.size === 0) onEmpty();
 }
 
-/** What a killed process was sending is sent again soon, and what takes long is not sent twice. */
+/**
+ * What a killed process was sending is sent again soon, and what takes long is not sent twice. After a stall another process may have
+ * what is leased here and not begun: it goes back.
+ */
 async function renew(sender: Sender): Promise<void> {
   const { redis, limits, schedule, outages } = sender;
   const nowMs = performance.now();
-  const sinceMs = hasStoodStill(sender) ? sender.renewedAtMs : nowMs;
+  const isAfterStall = hasStoodStill(sender);
+  const sinceMs = isAfterStall ? sender.renewedAtMs : nowMs;
   sender.renewedAtMs = nowMs;
+  if (isAfterStall) {
+    giveBack(schedule, () => true);
+    tell(sender);
+  }
   if (schedule.held.size === 0) return;
   beginSoon(sender);
   const failures = await renewLeases(redis, schedule.held, limits.leaseMs);

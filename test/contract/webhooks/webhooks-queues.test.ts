@@ -449,3 +449,53 @@ test("what is under way for longer than its lease is not sent twice", async () =
   expect(slow.requests).toHaveLength(1);
   release();
 });
+
+/** Another process: it is given what is queued and what has ended, and keeps that. It runs by itself, since this one stands still. */
+const OTHER = `
+  import { createLog } from "#core/platform/process/log.ts";
+  import { connectRedis } from "#core/platform/redis/client.ts";
+  import { takeLeases } from "#core/webhooks/store/deliveries/leases.ts";
+  const [address, partition, endsAfterMs] = process.argv.slice(-3);
+  const redis = await connectRedis(address, createLog("error"));
+  await Bun.sleep(Number(endsAfterMs));
+  const share = { partition: Number(partition), wanted: 100, wantedFailing: 100, wantedSilent: 0 };
+  const perEndpoint = { startConcurrency: 100, perFailingEndpoint: 100, perSilentEndpoint: 0 };
+  const terms = { leaseMs: 600_000, ...perEndpoint, silent: new Set(), retries: "last" };
+  const endpoint = () => ({ companyId: 1, most: 100, mostInAll: null, maxPerSecond: null });
+  const company = { endpoint, capacityOfCompany: () => 100 };
+  const take = () => takeLeases(redis, [share], { ...terms, ...company }, Date.now());
+  let taken = 0;
+  for (let last = -1; taken > last; ) {
+    last = taken;
+    taken += (await take()).slots.length;
+  }
+  console.log(taken);
+  await redis.close();`;
+
+test("a process that stood still does not begin what another one has been given meanwhile", async () => {
+  const leaseMs = 3_000;
+  await queueChanges(3);
+  const holding = receivers.map(hold);
+  const begun = () => holding.flatMap(({ held }) => held).length;
+  // Two begin, and a third one waits for a slot.
+  start({ inFlight: 2, leaseMs, slowMs: 600_000, startConcurrency: 100 });
+  const { leases } = webhookKeys(acme());
+  await eventually(
+    async () => begun() === 2 && (await runtime.redis.zCard(leases)) === 3,
+    "three are leased",
+  );
+  const given = [runtime.config.redisUrl, acme(), leaseMs].map(String);
+  const other = Bun.spawnSync([process.execPath, "-e", OTHER, ...given], { stderr: "inherit" });
+  expect(other.stdout.toString().trim()).toBe("6");
+  for (const { release } of holding) release();
+  await queueChanges(1);
+  await eventually(async () => {
+    const all = await Promise.all([main(), endpointOf(runtime, "second")].map(deliveredTo));
+    return all.flat().length === 2;
+  }, "what was queued later is sent");
+  expect(receivers.flatMap(({ requests }) => requests)).toHaveLength(2 + 2);
+});
+
+async function deliveredTo(endpoint: ReturnType<typeof main>) {
+  return (await deliveriesOf(runtime, endpoint)).filter(({ state }) => state === "delivered");
+}
