@@ -99,9 +99,12 @@ export function outcomeKeeper(redis: Redis): KeepOutcomes {
       left -= fitting.length;
       // Known before it is written: other messages are kept at the same time.
       lengths.set(key, length);
-      const appended = redis.append(key, fitting.map(({ text }) => text).join(""));
-      if (isNew) await redis.expire(key, TTL_SECONDS, "NX");
-      lengths.set(key, Math.max(lengths.get(key) ?? 0, await appended));
+      // Awaited together: a rejection that nobody awaits ends the process.
+      const [appended] = await Promise.all([
+        redis.append(key, fitting.map(({ text }) => text).join("")),
+        isNew ? redis.expire(key, TTL_SECONDS, "NX") : null,
+      ]);
+      lengths.set(key, Math.max(lengths.get(key) ?? 0, appended));
     });
     await Promise.all(appending);
     return left;

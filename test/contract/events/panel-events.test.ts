@@ -250,6 +250,23 @@ test("a courier that does not exist is 404, not an event that never came", async
 });
 
 describe("what is kept in Redis", () => {
+  test("a Redis that is gone fails each of its commands, and no failure is left unhandled, which would end the process", async () => {
+    const runtime = await openTestRuntime(testSetup());
+    const keep = outcomeKeeper(runtime.redis);
+    const receivedAtMs = runtime.live.now();
+    await runtime.end();
+    const unhandled: unknown[] = [];
+    const note = (error: unknown) => void unhandled.push(error);
+    process.on("unhandledRejection", note);
+    const outcomes = [{ eventId: "e", messageIndex: 0, outcome: "INVALID", reasons: [] }] as const;
+    const kept = keep({ courier: "GLS_ITA", messageId: "gone", receivedAtMs, outcomes });
+    expect(await kept.catch((error: unknown) => error)).toBeInstanceOf(Error);
+    // Rejections are reported as unhandled once the turn is over.
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off("unhandledRejection", note);
+    expect(unhandled).toEqual([]);
+  });
+
   test("is bounded: a text takes up to 64 KiB, resends half of it, and what is left out is reported", async () => {
     const runtime = await openTestRuntime(testSetup());
     const keep = outcomeKeeper(runtime.redis);
