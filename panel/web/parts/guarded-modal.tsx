@@ -38,9 +38,10 @@ export function GuardedModal({ loss, onClose, children, ...modal }: GuardedModal
       >
         {children}
       </Modal>
-      {loss && modal.opened && (
+      {/* It begins to listen once it is shown: the Escape that asks for it must not close it too. */}
+      {loss && modal.opened && isAsking && (
         <Modal
-          opened={isAsking}
+          opened
           onClose={stay}
           title={loss.title}
           closeButtonProps={{ "aria-label": t.common.close }}

@@ -14,6 +14,7 @@ import {
 } from "#test/support/clients/panel-visitor.ts";
 import { makeAccount, type TestAccount } from "#test/support/data/accounts.ts";
 import { testSetup } from "#test/support/data/setup.ts";
+import { eventually } from "#test/support/eventually.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
 
 /** Each scheme and each language once. */
@@ -155,8 +156,9 @@ describe("a form whose thing a colleague changes meanwhile", () => {
     const email = dialog.getByRole("textbox", { name: en.webhooks.alertEmail });
     await email.waitFor();
     await call("PATCH", `/webhooks/${endpointId}`, { alertEmail: "fresh@acme.test" });
-    await visitor.page.waitForFunction(
-      "[...document.querySelectorAll('[role=dialog] input')].some(({ value }) => value === 'fresh@acme.test')",
+    await eventually(
+      async () => (await email.inputValue()) === "fresh@acme.test",
+      "theirs is shown",
     );
     await visitor.end();
   }, 300_000);
