@@ -116,7 +116,10 @@ export async function examineRedis(redis: Redis): Promise<Finding[]> {
     examineClocks(nodes),
     ...(isCluster(redis) ? examineCluster(facts) : []),
     examineWaits(redis, nodes),
-    ...(isCluster(redis) ? [await examinePlacement(redis, nodes)] : []),
+    // Of partitions without a master nobody knows what they take.
+    ...(isCluster(redis) && facts.uncovered.length === 0
+      ? [await examinePlacement(redis, nodes)]
+      : []),
   ];
 }
 
@@ -137,6 +140,13 @@ function shown(
 function listed(texts: readonly string[]): string {
   const more = texts.length - NAMED;
   return [...texts.slice(0, NAMED), ...(more > 0 ? [`and ${more} more`] : [])].join(", ");
+}
+
+/** @param slots ascending @returns such as `0-5460` */
+function rangesOf(slots: readonly number[]): string[] {
+  const starts = slots.filter((slot, at) => slots[at - 1] !== slot - 1);
+  const ends = slots.filter((slot, at) => slots[at + 1] !== slot + 1);
+  return starts.map((start, at) => (start === ends[at] ? `${start}` : `${start}-${ends[at]}`));
 }
 
 function examineReach({ nodes, silent }: RedisFacts): Finding {
@@ -204,7 +214,7 @@ function examineCluster({ nodes, uncovered, open }: RedisFacts): Finding[] {
     finding("redis-slots", {
       check: "Every slot has a master",
       ok: uncovered.length === 0,
-      found: `${served}${uncovered.length > 0 ? `, without ${listed(uncovered.map(String))}` : ""}`,
+      found: `${served}${uncovered.length > 0 ? `, without ${listed(rangesOf(uncovered))}` : ""}`,
       wanted: `${SLOTS}`,
       advice:
         "Bring the masters of these slots back, or assign the slots (redis-cli --cluster fix): what they hold is answered 503.",
@@ -222,7 +232,7 @@ function examineCluster({ nodes, uncovered, open }: RedisFacts): Finding[] {
       ok: bare.length === 0,
       found:
         bare.length === 0
-          ? `${Math.min(...masters.map(({ onlineReplicas }) => onlineReplicas))} or more`
+          ? `${Math.min(...masters.map(({ onlineReplicas }) => onlineReplicas))} or more${uncovered.length > 0 ? " of the masters that answer" : ""}`
           : `none: ${listed(bare.map(({ place }) => place))}`,
       wanted: "1 or more each",
       advice:

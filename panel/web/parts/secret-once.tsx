@@ -1,7 +1,7 @@
 import { Alert, Button, CopyButton, Group, Stack, Text, TextInput } from "@mantine/core";
 import { IconCheck, IconCopy, IconKey } from "@tabler/icons-react";
+import { GuardedModal } from "#panel/web/forms/guarded-modal.tsx";
 import { useText } from "#panel/web/i18n/text.tsx";
-import { GuardedModal } from "./guarded-modal.tsx";
 
 interface SecretOnceProps {
   readonly title: string;

@@ -4,9 +4,9 @@ import { useQuery, useSuspenseQuery } from "@tanstack/react-query";
 import { ACCOUNT_KINDS, type AccountKind, type Role, rolesOf } from "#core/accounts/rules/roles.ts";
 import { call } from "#panel/web/api/call.ts";
 import type { CompanyPage } from "#panel/web/api/routes.ts";
+import { FormDialog } from "#panel/web/forms/form-dialog.tsx";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { couriersQuery } from "#panel/web/pages/couriers/queries.ts";
-import { FormDialog } from "#panel/web/parts/form-dialog.tsx";
 import { tell } from "#panel/web/parts/tell.ts";
 import { meQuery, queries } from "#panel/web/queries.ts";
 

@@ -3,11 +3,11 @@ import { Badge, Checkbox, Group, MultiSelect, Radio, Stack, Text, TextInput } fr
 import { useQuery } from "@tanstack/react-query";
 import { call } from "#panel/web/api/call.ts";
 import type { Channel } from "#panel/web/api/routes.ts";
+import { type DialogEnds, EditableList } from "#panel/web/forms/editable-list.tsx";
+import { FormDialog } from "#panel/web/forms/form-dialog.tsx";
 import { useFormat } from "#panel/web/i18n/format.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { usageQuery } from "#panel/web/pages/companies/queries.ts";
-import { type DialogEnds, EditableList } from "#panel/web/parts/editable-list.tsx";
-import { FormDialog } from "#panel/web/parts/form-dialog.tsx";
 import { useMay } from "#panel/web/parts/use-may.ts";
 import { isShadow, SCOPES } from "./choices.ts";
 

@@ -1,9 +1,9 @@
 import { Select, Switch, TagsInput } from "@mantine/core";
 import { call, type Match } from "#panel/web/api/call.ts";
 import type { Channel, ChannelCourier } from "#panel/web/api/routes.ts";
+import type { DialogEnds } from "#panel/web/forms/editable-list.tsx";
+import { FormDialog } from "#panel/web/forms/form-dialog.tsx";
 import { useText } from "#panel/web/i18n/text.tsx";
-import type { DialogEnds } from "#panel/web/parts/editable-list.tsx";
-import { FormDialog } from "#panel/web/parts/form-dialog.tsx";
 import { useMay } from "#panel/web/parts/use-may.ts";
 
 interface ChangeCourierProps {

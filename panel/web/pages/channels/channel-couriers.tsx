@@ -3,10 +3,10 @@ import { Badge, Select } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { call } from "#panel/web/api/call.ts";
 import type { Channel } from "#panel/web/api/routes.ts";
+import { type DialogEnds, EditableList } from "#panel/web/forms/editable-list.tsx";
+import { FormDialog } from "#panel/web/forms/form-dialog.tsx";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { couriersQuery } from "#panel/web/pages/couriers/queries.ts";
-import { type DialogEnds, EditableList } from "#panel/web/parts/editable-list.tsx";
-import { FormDialog } from "#panel/web/parts/form-dialog.tsx";
 import { ChangeCourier } from "./change-courier.tsx";
 import { useMayChange } from "./use-may-change.ts";
 

@@ -2,12 +2,12 @@
 import { NumberInput, SimpleGrid, Stack, Text, TextInput } from "@mantine/core";
 import { call } from "#panel/web/api/call.ts";
 import type { Channel } from "#panel/web/api/routes.ts";
+import { EditForm } from "#panel/web/forms/edit-form.tsx";
+import { useEdit } from "#panel/web/forms/use-edit.tsx";
 import { useFormat } from "#panel/web/i18n/format.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
-import { EditForm } from "#panel/web/parts/edit-form.tsx";
 import { Facts } from "#panel/web/parts/facts.tsx";
 import { Section } from "#panel/web/parts/section.tsx";
-import { useEdit } from "#panel/web/parts/use-edit.tsx";
 import { OwnSettings } from "./own-settings.tsx";
 import { useChannelEnds } from "./use-channel-ends.ts";
 import { useMayChange } from "./use-may-change.ts";

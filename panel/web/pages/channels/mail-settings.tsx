@@ -2,11 +2,11 @@
 import { MultiSelect, Switch, TextInput } from "@mantine/core";
 import { call } from "#panel/web/api/call.ts";
 import type { Channel } from "#panel/web/api/routes.ts";
+import { EditForm } from "#panel/web/forms/edit-form.tsx";
+import { useEdit } from "#panel/web/forms/use-edit.tsx";
 import { en } from "#panel/web/i18n/en.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
-import { EditForm } from "#panel/web/parts/edit-form.tsx";
 import { Section } from "#panel/web/parts/section.tsx";
-import { useEdit } from "#panel/web/parts/use-edit.tsx";
 import { useChannelEnds } from "./use-channel-ends.ts";
 import { useMayChange } from "./use-may-change.ts";
 

@@ -1,8 +1,8 @@
 /** Mail templates of a channel by event and language. */
 import { call } from "#panel/web/api/call.ts";
 import type { Channel } from "#panel/web/api/routes.ts";
+import { EditableList } from "#panel/web/forms/editable-list.tsx";
 import { useText } from "#panel/web/i18n/text.tsx";
-import { EditableList } from "#panel/web/parts/editable-list.tsx";
 import { languageName } from "./choices.ts";
 import { TemplateEditor } from "./template-editor.tsx";
 import { useMayChange } from "./use-may-change.ts";

@@ -2,10 +2,10 @@
 import { NumberInput, SimpleGrid, TextInput } from "@mantine/core";
 import { call } from "#panel/web/api/call.ts";
 import type { Box } from "#panel/web/api/routes.ts";
+import { EditableList } from "#panel/web/forms/editable-list.tsx";
+import { FormDialog } from "#panel/web/forms/form-dialog.tsx";
 import { useFormat } from "#panel/web/i18n/format.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
-import { EditableList } from "#panel/web/parts/editable-list.tsx";
-import { FormDialog } from "#panel/web/parts/form-dialog.tsx";
 import { useMay } from "#panel/web/parts/use-may.ts";
 
 interface BoxesProps {

@@ -1,8 +1,8 @@
 /** Tokens or signing secrets in force: issued once, revoked at once. */
 import { call } from "#panel/web/api/call.ts";
 import type { Courier } from "#panel/web/api/routes.ts";
+import { EditableList } from "#panel/web/forms/editable-list.tsx";
 import { useText } from "#panel/web/i18n/text.tsx";
-import { EditableList } from "#panel/web/parts/editable-list.tsx";
 import { Instant } from "#panel/web/parts/instant.tsx";
 import { useMay } from "#panel/web/parts/use-may.ts";
 

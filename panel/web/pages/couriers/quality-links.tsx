@@ -2,9 +2,9 @@
 import { NumberInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { call } from "#panel/web/api/call.ts";
+import { EditableList } from "#panel/web/forms/editable-list.tsx";
+import { FormDialog } from "#panel/web/forms/form-dialog.tsx";
 import { useText } from "#panel/web/i18n/text.tsx";
-import { EditableList } from "#panel/web/parts/editable-list.tsx";
-import { FormDialog } from "#panel/web/parts/form-dialog.tsx";
 import { Instant } from "#panel/web/parts/instant.tsx";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
 import { qualityLinksQuery } from "./queries.ts";

@@ -3,11 +3,11 @@ import { Alert, Button, Group, PasswordInput, SimpleGrid, Stack, TextInput } fro
 import { useForm } from "@mantine/form";
 import { useSuspenseQuery } from "@tanstack/react-query";
 import { call } from "#panel/web/api/call.ts";
+import { SaveButton } from "#panel/web/forms/save-button.tsx";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { Facts } from "#panel/web/parts/facts.tsx";
 import { PageHead } from "#panel/web/parts/page-head.tsx";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
-import { SaveButton } from "#panel/web/parts/save-button.tsx";
 import { Section } from "#panel/web/parts/section.tsx";
 import { tell } from "#panel/web/parts/tell.ts";
 import { useAction } from "#panel/web/parts/use-action.ts";

@@ -7,12 +7,12 @@ import { endpointDefaults, endpointForm } from "#core/configuration/rules/settin
 };
 import { call } from "#panel/web/api/call.ts";
 import type { Endpoint } from "#panel/web/api/routes.ts";
+import { FormDialog } from "#panel/web/forms/form-dialog.tsx";
+import { inputType, SettingField } from "#panel/web/forms/setting-field.tsx";
+import type { InputOf } from "#panel/web/forms/use-edit.tsx";
 import { useText } from "#panel/web/i18n/text.tsx";
-import { FormDialog } from "#panel/web/parts/form-dialog.tsx";
 import { SecretOnce } from "#panel/web/parts/secret-once.tsx";
-import { inputType, SettingField } from "#panel/web/parts/setting-field.tsx";
 import { tell } from "#panel/web/parts/tell.ts";
-import type { InputOf } from "#panel/web/parts/use-edit.tsx";
 import { queries } from "#panel/web/queries.ts";
 
 const SETTINGS = endpointForm();

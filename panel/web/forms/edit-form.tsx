@@ -5,7 +5,7 @@ import type { ReactNode } from "react";
 import { ApiProblem } from "#panel/web/api/call.ts";
 import { useFormat } from "#panel/web/i18n/format.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
-import { ProblemNote } from "./page-problem.tsx";
+import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
 import type { Conflict, Edit } from "./use-edit.tsx";
 
 interface EditFormProps<Values> {

@@ -5,9 +5,9 @@
 import { useForm } from "@mantine/form";
 import { type ReactNode, useEffect, useState } from "react";
 import { ApiProblem, type Match } from "#panel/web/api/call.ts";
+import { faultOf } from "#panel/web/parts/fault-of.ts";
+import { useAction } from "#panel/web/parts/use-action.ts";
 import { ConflictNote } from "./conflict-note.tsx";
-import { faultOf } from "./fault-of.ts";
-import { useAction } from "./use-action.ts";
 
 /** What an input of the form needs: its value, and what the server says is wrong with it, there named `path`. */
 export type InputOf<Values> = (
@@ -91,7 +91,7 @@ export function useEdit<Values extends object, Answer>(
     },
   });
   const now = JSON.stringify([version, initial]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only what has been read anew counts
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only what has been read again counts
   useEffect(() => {
     // What is being written is not replaced before the server has said who changed what.
     if (saving.isPending || version === base.version || (isTouched && !stale)) return;

@@ -4,14 +4,14 @@ import { IconPlus } from "@tabler/icons-react";
 import type { QueryKey } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { useText } from "#panel/web/i18n/text.tsx";
+import { Confirm } from "#panel/web/parts/confirm.tsx";
+import { RowButton } from "#panel/web/parts/row-button.tsx";
+import { ScrollTable } from "#panel/web/parts/scroll-table.tsx";
+import { SecretOnce } from "#panel/web/parts/secret-once.tsx";
+import { Section } from "#panel/web/parts/section.tsx";
+import { tell, tellProblem } from "#panel/web/parts/tell.ts";
+import { useAction } from "#panel/web/parts/use-action.ts";
 import { queries } from "#panel/web/queries.ts";
-import { Confirm } from "./confirm.tsx";
-import { RowButton } from "./row-button.tsx";
-import { ScrollTable } from "./scroll-table.tsx";
-import { SecretOnce } from "./secret-once.tsx";
-import { Section } from "./section.tsx";
-import { tell, tellProblem } from "./tell.ts";
-import { useAction } from "./use-action.ts";
 
 /** Where a dialogue says how it ended. */
 export interface DialogEnds {
