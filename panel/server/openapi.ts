@@ -61,6 +61,13 @@ const Problem = Type.Object(
     codes: Type.Optional(
       Type.Array(Type.String(), { description: "status codes that a later change has mapped" }),
     ),
+    version: Type.Optional(
+      Type.Union([Type.String(), Type.Null()], {
+        description: "of VERSION_CONFLICT: the present one; null = deleted",
+      }),
+    ),
+    changedBy: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+    changedAt: Type.Optional(Type.Union([Type.String(), Type.Null()], { description: "ISO 8601" })),
   },
   { description: "RFC 7807" },
 );

@@ -60,6 +60,7 @@ export const TITLES: Readonly<Record<number, string>> = {
   406: "Not Acceptable",
   408: "Request Timeout",
   409: "Conflict",
+  412: "Precondition Failed",
   413: "Payload Too Large",
   415: "Unsupported Media Type",
   422: "Unprocessable Content",
