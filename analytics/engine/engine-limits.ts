@@ -1,7 +1,7 @@
 /** Limits of the embedded ClickHouse as a program of its own. */
 import { limit } from "#core/platform/schema/limit.ts";
 
-/** It answers within 0.6 s when it is asked again. */
+/** It loads in 0.3 s when it is asked again. */
 export const SLEEP_AFTER_MS = limit(
   600_000,
   "time without a statement after which the embedded ClickHouse ends",
