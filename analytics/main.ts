@@ -39,6 +39,9 @@ const ATTEMPT_BATCH = 50;
 const ATTEMPT_LINGER_MS = 500;
 /** Entries of the audit log: at most about 8 MB in one batch. */
 const AUDIT_BATCH = 1_000;
+/** How soon a process that stands by notices that the embedded folder is free. */
+const STAND_BY_MS = 1_000;
+
 /** Port of health and metrics when the role runs alone. */
 const ALONE_PORT = 8084;
 
@@ -48,13 +51,20 @@ function bindAnalytics({ host, ports }: Config, log: Log, usual: number | null):
   return bindRoleListener({ host }, port, log);
 }
 
-export async function startAnalytics(runtime: Runtime): Promise<Running> {
+export function startAnalytics(runtime: Runtime): Promise<Running> {
+  return start(runtime, false);
+}
+
+/** @param isAlone the other roles run in other processes */
+async function start(runtime: Runtime, isAlone: boolean): Promise<Running> {
   const listener =
     runtime.listeners.get("analytics") ?? bindAnalytics(runtime.config, runtime.log, null);
   const store = keepClickhouse(() => openWriter(runtime));
   const stopping = new AbortController();
   await firstOpening(runtime, store);
-  const stopWriting = keepWriting(runtime, store);
+  const writing = folderIsOurs(runtime, store, stopping.signal).then((isOurs) =>
+    isOurs ? keepWriting(runtime, store, isAlone) : null,
+  );
   const probe = await openProbe(runtime.config, store);
   const reasonNotReady = () =>
     stopping.signal.aborted ? Promise.resolve("stopping") : probe.reasonNotReady();
@@ -69,7 +79,8 @@ export async function startAnalytics(runtime: Runtime): Promise<Running> {
     url: port?.url ?? null,
     async stop() {
       stopping.abort();
-      await stopWriting();
+      const stopWriting = await writing;
+      await stopWriting?.();
       await port?.stop();
       await Promise.all([probe.close(), store.close()]);
     },
@@ -77,14 +88,18 @@ export async function startAnalytics(runtime: Runtime): Promise<Running> {
 }
 
 /** Writes, except while a backup fixes a moment of both stores. @returns ends it */
-function keepWriting(runtime: Runtime, store: KeptClickhouse): () => Promise<void> {
-  let stopWriting = startWriting(runtime, store);
+function keepWriting(
+  runtime: Runtime,
+  store: KeptClickhouse,
+  isAlone: boolean,
+): () => Promise<void> {
+  let stopWriting = startWriting(runtime, store, isAlone);
   const backups = answerBackups(runtime, store, async (work) => {
     await stopWriting();
     try {
       return await work();
     } finally {
-      stopWriting = startWriting(runtime, store);
+      stopWriting = startWriting(runtime, store, isAlone);
     }
   });
   return async () => {
@@ -93,8 +108,15 @@ function keepWriting(runtime: Runtime, store: KeptClickhouse): () => Promise<voi
   };
 }
 
-/** @returns ends the writing */
-function startWriting(runtime: Runtime, store: KeptClickhouse): () => Promise<void> {
+/**
+ * @param isAlone the other roles run in other processes
+ * @returns ends the writing
+ */
+function startWriting(
+  runtime: Runtime,
+  store: KeptClickhouse,
+  isAlone: boolean,
+): () => Promise<void> {
   const { redis, live, log, secrets } = runtime;
   const consumer = startConsumer({
     redis,
@@ -140,11 +162,31 @@ function startWriting(runtime: Runtime, store: KeptClickhouse): () => Promise<vo
   const movingOldAudit = startMovingOldAudit(inserting, log);
   const draining = startDraining({ redis, live, log, clickhouse: store.client });
   const exporting = startExport(runtime);
-  const archiving = startArchiving({ runtime, clickhouse: store.client });
+  const archiving = startArchiving({ runtime, clickhouse: store.client, isAlone });
   const all = [consumer, attempts, audit, movingOldAudit, draining, exporting, archiving];
   return async () => {
     await Promise.all(all.map((one) => one?.stop()));
   };
+}
+
+/**
+ * Waits while another process has the embedded folder: entries taken meanwhile would be kept from the one that can write
+ * them. Servers are shared, and a batch may wait for one that is unavailable.
+ * @returns false when we are stopped before
+ */
+async function folderIsOurs(
+  { config }: Runtime,
+  store: KeptClickhouse,
+  stopping: AbortSignal,
+): Promise<boolean> {
+  const isShared = config.clickhouseUrl !== null;
+  const isOpen = () =>
+    store.client().then(
+      () => true,
+      () => false,
+    );
+  while (!isShared && !stopping.aborted && !(await isOpen())) await Bun.sleep(STAND_BY_MS);
+  return !stopping.aborted;
 }
 
 /** A ClickHouse that is unavailable does not stop the start: the rows wait in the change log. */
@@ -180,7 +222,7 @@ const analytics = (usual: number | null): Role => ({
   name: "analytics",
   bind: (config, log) => bindAnalytics(config, log, usual),
   check: checkClickhouse,
-  start: startAnalytics,
+  start: (runtime) => start(runtime, usual !== null),
 });
 
 export const ANALYTICS: Role = analytics(null);

@@ -108,11 +108,20 @@ export interface Archiving {
   readonly runtime: Pick<Runtime, "redis" | "live" | "log" | "config" | "secrets">;
   /** @throws while ClickHouse is unavailable */
   readonly clickhouse: () => Promise<ClickHouseClient>;
+  /** The other roles run in other processes. */
+  readonly isAlone: boolean;
 }
 
-export function startArchiving({ runtime, clickhouse }: Archiving): Ticking {
+/** @returns null where nothing can be archived */
+export function startArchiving({ runtime, clickhouse, isAlone }: Archiving): Ticking | null {
   const { redis, live, log, config, secrets } = runtime;
   const { archiveAfterDays: afterDays, shipmentRetentionMonths: months } = config;
+  if (isAlone && config.clickhouseUrl === null) {
+    if (afterDays > 0) {
+      log.warn("nothing is archived: other processes cannot read the embedded ClickHouse");
+    }
+    return null;
+  }
   const roundMs = config.archiveRoundSeconds * 1_000;
   const lockTerms = { leaseMs: Math.max(LEASE_MS_LEAST, roundMs / 2), waitLimitMs: 0 };
   const pause = createPause();

@@ -19,6 +19,8 @@ const ROLES = {
   panel: "PANEL_PORT",
   analytics: "ANALYTICS_PORT",
 } as const;
+/** One process at a time has the embedded ClickHouse: the other one stands by and is not ready. */
+const STANDS_BY = "analytics";
 
 /** Addresses are those of the first of two. */
 export interface Roles {
@@ -27,9 +29,9 @@ export interface Roles {
   readonly api: string;
   readonly panel: string;
   readonly otherPanel: string;
-  /** By name. */
+  /** By name, of all that are ready. */
   readonly urls: Readonly<Record<string, string>>;
-  /** With the embedded ClickHouse. */
+  /** With the embedded ClickHouse, which one process at a time may open. */
   readonly dataDir: string;
   /** Names of everything that can be killed, the store among them. */
   readonly names: readonly string[];
@@ -115,7 +117,7 @@ export async function startRoles(
   };
 }
 
-/** @returns addresses by name */
+/** @returns addresses by name, of those that are to be ready */
 async function addRoles(
   parts: Map<string, Part>,
   env: Part["env"],
@@ -124,7 +126,7 @@ async function addRoles(
   for (const [role, portName] of Object.entries(ROLES)) {
     for (const name of [`${role}-1`, `${role}-2`]) {
       const port = await freePort();
-      urls[name] = `http://127.0.0.1:${port}`;
+      if (role !== STANDS_BY || env["CLICKHOUSE_URL"]) urls[name] = `http://127.0.0.1:${port}`;
       parts.set(name, {
         command: ["bun", `${role}/main.ts`],
         env: { ...env, [portName]: String(port) },

@@ -1,4 +1,7 @@
-/** A ClickHouse of its own for one test file. */
+/**
+ * A ClickHouse of its own for one test file. The embedded engine takes one folder per process at a time: a file ends
+ * its store before the next file of the same `bun test` opens another.
+ */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -8,7 +8,6 @@
 import { existsSync } from "node:fs";
 import { realpath } from "node:fs/promises";
 import { join } from "node:path";
-import { identityOf, reachableAddress } from "#core/platform/embedded/embedded-folder.ts";
 import {
   endServers,
   ensureRunning,
@@ -70,12 +69,10 @@ export async function startEmbeddedRedis(dataDir: string, log: Log): Promise<Emb
 
 /** Whether a process uses the embedded Redis of a folder. Nothing is started or written. */
 export async function isEmbeddedRunning(dataDir: string): Promise<boolean> {
-  const { folder: name, socket, title } = REDIS_PROGRAM;
-  const folder = await realpath(join(dataDir, name)).catch(() => null);
+  const folder = await realpath(join(dataDir, "redis")).catch(() => null);
   const identity = folder && (await identityOf(folder));
   if (!folder || !identity) return false;
-  const address = await reachableAddress(folder, socket, title);
-  return ["ready", "busy"].includes(await probe(address, identity));
+  return ["ready", "busy"].includes(await probe(await reachableAddress(folder), identity));
 }
 
 /** @returns a function that stops it */
