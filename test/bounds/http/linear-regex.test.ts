@@ -27,6 +27,9 @@ const NO_OUTSIDER: Readonly<Record<string, string>> = {
   "\\/+$": "the operator's own address",
   "(?: \\(alias .*\\))?(?: \\(children \\d+\\))?$":
     "a line of the engine's tree: one statement of an operator, of 20,000 characters",
+  "(waybill[-_]client-)\\d+\\.\\d+\\.\\d+(?=\\.tgz|-py3)": "our own guide, by the release command",
+  "(waybill-client-)\\d+\\.\\d+\\.\\d+(?=\\.tgz)": "our own README, by the release command",
+  "(waybill_client-)\\d+\\.\\d+\\.\\d+(?=-py3)": "our own README, by the release command",
   "^ *([A-Z][A-Z_ ]*?) id: \\d+(.*)$":
     "a line of the engine's tree, which begins with its own words",
 };
