@@ -152,8 +152,13 @@ async function comeBack(sender: Sender): Promise<void> {
 }
 
 /** Two renewals are missing: leases may have ended. */
-function hasStoodStill({ limits, renewedAtMs, renewEveryMs }: Sender): boolean {
-  return performance.now() - renewedAtMs > limits.leaseMs - renewEveryMs;
+function hasStoodStill(sender: Sender): boolean {
+  return mayHaveEnded(sender, sender.renewedAtMs);
+}
+
+/** Whether leases may have ended that were taken or renewed then. */
+function mayHaveEnded({ limits, renewEveryMs }: Sender, sinceMs: number): boolean {
+  return performance.now() - sinceMs > limits.leaseMs - renewEveryMs;
 }
 
 /** Until the next round, unless somebody queues a delivery before. */
@@ -195,14 +200,14 @@ async function lease(sender: Sender, round: Round): Promise<void> {
 
 /** Leases of which this process hears late may have ended before it could renew them. What it cannot keep is handed out again. */
 async function stillOurs(
-  { redis, limits, renewEveryMs }: Sender,
+  sender: Sender,
   leased: readonly Leased[],
   beganAtMs: number,
 ): Promise<readonly Leased[]> {
   let keptAtMs = beganAtMs;
-  while (leased.length > 0 && performance.now() - keptAtMs > limits.leaseMs - renewEveryMs) {
+  while (leased.length > 0 && mayHaveEnded(sender, keptAtMs)) {
     keptAtMs = performance.now();
-    if (!(await keepLeases(redis, leased, limits.leaseMs))) return [];
+    if (!(await keepLeases(sender.redis, leased, sender.limits.leaseMs))) return [];
   }
   return leased;
 }

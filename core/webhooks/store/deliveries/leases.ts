@@ -498,20 +498,11 @@ export async function keepLeases(
   leaseMs: number,
 ): Promise<boolean> {
   const groups = Map.groupBy(slots, ({ partition }) => partition);
-  const kept = await perPartition(groups, async (partition, group) => {
-    let count = 0;
-    for (const part of chunks(group, ITEMS_PER_CALL)) {
-      const members = part.map(memberOf);
-      const args = [String(leaseMs), ...members];
-      count += await run<number>(redis, renewScript, [webhookKeys(partition).leases], args);
-    }
-    return count;
-  });
+  const kept = await perPartition(groups, (partition, group) =>
+    renewIn(redis, partition, group, leaseMs),
+  );
   return kept.reduce((sum, count) => sum + count, 0) === slots.length;
 }
-
-const memberOf = ({ endpointId, deliveryId, lease }: Slot) =>
-  `${endpointId} ${deliveryId} ${lease}`;
 
 /**
  * Lengthens the leases of what is still under way: one script call a partition (and 100 deliveries).
@@ -525,15 +516,27 @@ export async function renewLeases(
   const failures = new Map<number, Error>();
   const groups = Map.groupBy(underWay, ({ partition }) => partition);
   await perPartition(groups, async (partition, group) => {
-    const { leases } = webhookKeys(partition);
-    const members = group.map(memberOf);
     try {
-      for (const part of chunks(members, ITEMS_PER_CALL)) {
-        await run(redis, renewScript, [leases], [String(leaseMs), ...part]);
-      }
+      await renewIn(redis, partition, group, leaseMs);
     } catch (error) {
       failures.set(partition, error as Error);
     }
   });
   return failures;
+}
+
+/** @returns how many leases were lengthened: one that has ended stays ended */
+async function renewIn(
+  redis: Redis,
+  partition: number,
+  slots: readonly Slot[],
+  leaseMs: number,
+): Promise<number> {
+  const { leases } = webhookKeys(partition);
+  let count = 0;
+  for (const part of chunks(slots, ITEMS_PER_CALL)) {
+    const members = part.map((one) => `${one.endpointId} ${one.deliveryId} ${one.lease}`);
+    count += await run<number>(redis, renewScript, [leases], [String(leaseMs), ...members]);
+  }
+  return count;
 }
