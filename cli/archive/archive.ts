@@ -72,9 +72,7 @@ async function bringBack(
 ): Promise<HeldChannelView> {
   const answer = await askProduct(config, { method: "PUT", path: holdOf(channelCode) });
   const begun = (await answer.json()) as HeldChannelView;
-  const archived = begun.archived ?? 0;
-  const megabytes = Math.ceil((archived * BYTES_PER_SHIPMENT) / 1e6);
-  say(`${shipments(archived)} will take about ${megabytes} MB of Redis.`);
+  say(memoryLine(begun.archived));
   say(`Nothing of ${channelCode} is archived until \`waybill archive --let-go ${channelCode}\`.`);
   let shown = -1;
   let [progressMs, notices] = [performance.now(), 0];
@@ -95,6 +93,12 @@ async function bringBack(
     say(waitingLine(quietMs, archive));
     notices += 1;
   }
+}
+
+function memoryLine(archived: number | null): string {
+  if (archived === null) return "Its shard does not answer: how much memory it takes is unknown.";
+  const megabytes = Math.ceil((archived * BYTES_PER_SHIPMENT) / 1e6);
+  return `${shipments(archived)} will take about ${megabytes} MB of Redis.`;
 }
 
 const holdOf = (channelCode: string) => `/channels/${encodeURIComponent(channelCode)}/archive-hold`;

@@ -116,7 +116,7 @@ export async function examineRedis(redis: Redis): Promise<Finding[]> {
     examineClocks(nodes),
     ...(isCluster(redis) ? examineCluster(facts) : []),
     examineWaits(redis, nodes),
-    // Of partitions without a master nobody knows what they take.
+    // The load of partitions without a master is unknown.
     ...(isCluster(redis) && facts.uncovered.length === 0
       ? [await examinePlacement(redis, nodes)]
       : []),
@@ -210,6 +210,8 @@ function examineCluster({ nodes, uncovered, open }: RedisFacts): Finding[] {
   const masters = nodes.filter(({ hasSlots }) => hasSlots);
   const bare = masters.filter(({ onlineReplicas }) => onlineReplicas === 0);
   const served = SLOTS - uncovered.length;
+  const least = Math.min(...masters.map(({ onlineReplicas }) => onlineReplicas));
+  const ofWhich = uncovered.length > 0 ? " of the masters that answer" : "";
   return [
     finding("redis-slots", {
       check: "Every slot has a master",
@@ -232,7 +234,7 @@ function examineCluster({ nodes, uncovered, open }: RedisFacts): Finding[] {
       ok: bare.length === 0,
       found:
         bare.length === 0
-          ? `${Math.min(...masters.map(({ onlineReplicas }) => onlineReplicas))} or more${uncovered.length > 0 ? " of the masters that answer" : ""}`
+          ? `${least} or more${ofWhich}`
           : `none: ${listed(bare.map(({ place }) => place))}`,
       wanted: "1 or more each",
       advice:

@@ -28,7 +28,7 @@ export interface PartitionLoad {
   readonly master: string | null;
 }
 
-/** Null = an unavailable shard would have told. */
+/** Null where the shard that has the figure is unavailable. */
 export interface KnownLoad extends Omit<PartitionLoad, "bytes" | "calls"> {
   readonly bytes: number | null;
   readonly calls: number | null;
@@ -94,12 +94,13 @@ export async function readCalls(redis: Redis): Promise<Calls> {
 /** @throws when a master does not answer */
 export async function readPartitionLoads(redis: Redis): Promise<PartitionLoad[]> {
   return (await readLoads(redis)).map(({ bytes, calls, ...load }) => {
-    if (bytes === null || calls === null) throw new Error(`the master of ${load.tag} is away`);
+    if (bytes === null || calls === null)
+      throw new Error(`the load of ${load.tag} is unknown: its shard is unavailable`);
     return { ...load, bytes, calls };
   });
 }
 
-/** What the masters in reach tell. */
+/** What the masters that answer report. */
 export function readKnownLoads(redis: Redis): Promise<KnownLoad[]> {
   return readLoads(redis, new Set());
 }
