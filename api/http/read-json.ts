@@ -19,7 +19,7 @@ export async function readJson(request: Request, limitBytes: number): Promise<un
   return value;
 }
 
-/** A body that its schema judges. */
+/** A body that is checked against its schema. */
 export function jsonBody<T extends TSchema>(
   schema: T,
   example: Static<T>,

@@ -42,8 +42,8 @@ import { mappingRoutes } from "#panel/server/couriers/mapping.ts";
 import { numberConflictsRoute } from "#panel/server/couriers/number-conflicts.ts";
 import { qualityLinkRoutes, sharedQualityRoute } from "#panel/server/couriers/quality-links.ts";
 import { remapRoutes } from "#panel/server/couriers/remaps.ts";
+import { changeContext } from "#panel/server/http/change-context.ts";
 import { forgetKey } from "#panel/server/http/idempotency.ts";
-import { lockParties } from "#panel/server/http/lock-parties.ts";
 import { archiveRoutes } from "#panel/server/operations/archive.ts";
 import { clockRoute } from "#panel/server/operations/clock.ts";
 import { deadLetterRoutes } from "#panel/server/operations/dead-letters.ts";
@@ -90,7 +90,7 @@ export function createPanelApp(
       return problemResponse(problem, {}, explanationOf("operator", problem.code) ?? undefined);
     })
     .use(requestIds())
-    .use(lockParties())
+    .use(changeContext())
     .use(requestMetrics("panel"))
     .use(requestTarget())
     .use(ops(runtime.redis, { config: runtime.config, needs: STORE_NEEDS.panel }))

@@ -5,7 +5,11 @@
 import { Elysia } from "elysia";
 import { masked } from "#core/accounts/rules/masked.ts";
 import { hasAuditCapacity, writeAudit } from "#core/accounts/store/audit-log.ts";
-import { askAs, expectVersion, versionMade } from "#core/configuration/store/asker.ts";
+import {
+  expectVersion,
+  setAuthor,
+  writtenVersion,
+} from "#core/configuration/store/change-context.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
 import {
   type Declaration,
@@ -53,7 +57,7 @@ export function panelRoutes(deps: PanelDeps, name: string) {
         const caller = await admit(deps, access, { request, server, params });
         access.check?.(caller);
         await refuseUnlogged(deps, caller, request.method);
-        askAs(askerOf(caller));
+        setAuthor(authorOf(caller));
         const { headers } = request;
         expectVersion(headers.get("if-match"), headers.get("if-none-match"));
         callers.set(request, caller);
@@ -86,14 +90,14 @@ export function panelRoutes(deps: PanelDeps, name: string) {
 }
 
 /** Operators do not wait behind each other. */
-function askerOf(caller: Caller) {
+function authorOf(caller: Caller) {
   const tenant = tenantOf(caller);
   return { party: caller.kind === "operator" ? "" : tenant, tenant, name: caller.actor };
 }
 
 /** Of the entity that an answer is about: of the one that was read, or as the change has left it. */
 function versionOf({ method }: Request, answer: unknown): string | null {
-  if (!READING.has(method)) return versionMade();
+  if (!READING.has(method)) return writtenVersion();
   const { version } = (answer ?? {}) as { readonly version?: unknown };
   return typeof version === "string" ? version : null;
 }

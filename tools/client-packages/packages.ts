@@ -12,7 +12,7 @@ import { wheel } from "./wheel.ts";
 /** Relative to `client`. What is listed under `files` of its package.json is made here. */
 const NPM_FILES = ["package.json", "README.md", "LICENSE"];
 
-/** The two forms of the code, and what the compiler is told beyond the client's tsconfig.json. */
+/** The two forms of the code, and the compiler options of each besides the client's tsconfig.json. */
 const FORMS = {
   module: [],
   commonjs: [

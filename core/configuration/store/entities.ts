@@ -8,19 +8,19 @@ import { EntityId, Repository, Schema } from "redis-om";
 import { ENTITIES, type Entities, type EntityKind } from "#core/configuration/rules/entities.ts";
 import { decoded, encoded, storedAs } from "#core/configuration/rules/entity.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
-import { type Marks, newMarks, noteVersion, refuseStale } from "./asker.ts";
+import { newStamp, noteWrittenVersion, refuseStale, type VersionStamp } from "./change-context.ts";
 import { announceLeftOver, expectSetupLock, markUnannounced } from "./setup-lock.ts";
 
 /** An entity as it is stored: with its version, and who made it. */
-export type Stored<K extends EntityKind> = Entities[K] & Marks;
+export type Stored<K extends EntityKind> = Entities[K] & VersionStamp;
 
-const MARKS = {
+const STAMP_FIELDS = {
   version: Type.String(),
   changedFor: Type.String(),
   changedBy: Type.String(),
   changedAtMs: Type.Number(),
 };
-const fieldsOf = (name: EntityKind) => ({ ...ENTITIES[name].fields, ...MARKS });
+const fieldsOf = (name: EntityKind) => ({ ...ENTITIES[name].fields, ...STAMP_FIELDS });
 
 const SCHEMAS = Object.fromEntries(
   (Object.keys(ENTITIES) as EntityKind[]).map((name) => {
@@ -85,7 +85,7 @@ export interface Saved<K extends EntityKind> {
 
 /**
  * Replaces the whole entity; one that is the same already is not written. Processes see it once `bumpVersion` has been called.
- * @throws {Problem} 412 if it is not the version that the asker has seen (`asker.ts`)
+ * @throws {Problem} 412 if it is not the version that the author has read (`change-context.ts`)
  */
 export async function saveEntity<K extends EntityKind>(
   redis: Redis,
@@ -98,21 +98,21 @@ export async function saveEntity<K extends EntityKind>(
   refuseStale(known);
   // What a later version stores beside the fields that are known here stays.
   const after = { ...known, ...entity };
-  const same = known && { ...after, ...marksOf(known) };
+  const same = known && { ...after, ...stampOf(known) };
   if (same && Bun.deepEquals(known, same)) {
-    noteVersion(known);
+    noteWrittenVersion(known);
     return { entity: known, isWritten: false };
   }
   await markChanged(redis, name);
-  const changed = { ...after, ...newMarks() };
-  noteVersion(changed);
+  const changed = { ...after, ...newStamp() };
+  noteWrittenVersion(changed);
   const stored = encoded(fieldsOf(name), changed);
   await repository(redis, name).save(id, { ...stored, [EntityId]: id } as never);
   await redis.sAdd(idsKey(name), id);
   return { entity: changed, isWritten: true };
 }
 
-function marksOf({ version, changedFor, changedBy, changedAtMs }: Marks): Marks {
+function stampOf({ version, changedFor, changedBy, changedAtMs }: VersionStamp): VersionStamp {
   return { version, changedFor, changedBy, changedAtMs };
 }
 

@@ -13,7 +13,7 @@ import type {
 import type { Redis } from "#core/platform/redis/client.ts";
 import { DELETED_SETTINGS_KEY } from "#core/platform/redis/keys.ts";
 import { BOXES_PER_COMPANY, TEMPLATES_PER_CHANNEL } from "#core/setup/rules/setup.ts";
-import { refuseStale } from "./asker.ts";
+import { refuseStale } from "./change-context.ts";
 import {
   bumpVersion,
   entityIds,

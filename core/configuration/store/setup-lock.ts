@@ -13,10 +13,10 @@ import {
 } from "#core/platform/redis/keys.ts";
 import { type Lock, LockLost, type LockTerms, takeLock } from "#core/platform/redis/lock.ts";
 import { limit } from "#core/platform/schema/limit.ts";
-import { partyAsking } from "./asker.ts";
+import { lockParty } from "./change-context.ts";
 
 /** Processes that start together apply the same file one after the other. */
-export const TERMS = {
+export const SETUP_LOCK_TERMS = {
   leaseMs: limit(
     5_000,
     "lease of the setup lock",
@@ -37,7 +37,7 @@ const held = new AsyncLocalStorage<Lock>();
 export function underSetupLock<T>(
   redis: Redis,
   work: () => Promise<T>,
-  terms: LockTerms = TERMS,
+  terms: LockTerms = SETUP_LOCK_TERMS,
 ): Promise<T> {
   const announcing = async () => {
     await announceLeftOver(redis);
@@ -51,14 +51,18 @@ export function underAccountLock<T>(
   redis: Redis,
   id: string,
   work: () => Promise<T>,
-  terms: LockTerms = TERMS,
+  terms: LockTerms = SETUP_LOCK_TERMS,
 ): Promise<T> {
   return under(redis, { key: accountLockKey(id), terms, what: "this account" }, work);
 }
 
 /** While accounts are counted, and one is added. */
 export function underNewAccountLock<T>(redis: Redis, work: () => Promise<T>): Promise<T> {
-  return under(redis, { key: NEW_ACCOUNT_LOCK_KEY, terms: TERMS, what: "the accounts" }, work);
+  return under(
+    redis,
+    { key: NEW_ACCOUNT_LOCK_KEY, terms: SETUP_LOCK_TERMS, what: "the accounts" },
+    work,
+  );
 }
 
 interface Guarded {
@@ -73,7 +77,7 @@ async function under<T>(
   { key, terms, what }: Guarded,
   work: () => Promise<T>,
 ): Promise<T> {
-  const lock = await takeLock(redis, key, { party: partyAsking(), ...terms });
+  const lock = await takeLock(redis, key, { party: lockParty(), ...terms });
   if (lock === null) throw busy(`Others are changing ${what}.`);
   try {
     return await held.run(lock, work);

@@ -7,7 +7,7 @@ export interface ProblemOptions {
   /** Extra members of the problem document, such as `violations`. */
   readonly members?: Readonly<Record<string, unknown>>;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Told as a problem document where the role has a shorter error body too. */
+  /** Answered as a problem document, also by a role that has a shorter error body. */
   readonly asDocument?: boolean;
 }
 

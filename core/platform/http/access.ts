@@ -56,7 +56,7 @@ type Options<D extends Declaration> = {
 } & Pick<D, Extract<keyof D, "query" | "response">> &
   // For the plugin that guards it: a public route within an app must not meet the guard of another plugin.
   (D extends { readonly access: Access } ? { readonly declared: Declared<D> } : object) &
-  // Elysia is told its type only: it would read a body before the caller is admitted. Public routes read it themselves.
+  // Its type alone: Elysia would read the body before the caller is admitted. Public routes read it themselves.
   (D extends { readonly access: object; readonly body: Body<infer T> }
     ? { readonly body: Typed<T> }
     : object);

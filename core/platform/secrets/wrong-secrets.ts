@@ -41,9 +41,9 @@ export type SecretKind = "api-key" | "oauth-client" | "operator" | "metrics" | "
 
 export interface SecretShown {
   readonly kind: SecretKind;
-  /** The caller's network (`subscriberOf`); of the kind `account` what stands for its address (`addressIdOf`). */
+  /** The caller's network (`subscriberOf`); for `account`, the id of the e-mail address (`addressIdOf`). */
   readonly network: string;
-  /** Who it is said to be of, of the kind `account` the caller's network; null = a wrong secret tells nobody. */
+  /** The presumed holder; for `account`, the caller's network; null where a wrong secret names nobody. */
   readonly holder: string | null;
   readonly isRight: boolean;
 }

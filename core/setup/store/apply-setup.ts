@@ -1,6 +1,6 @@
 /** Applies a setup file. Twice changes nothing the second time; a faulty file changes nothing at all. */
 
-import { askedBy, SETUP_FILE } from "#core/configuration/store/asker.ts";
+import { changingAs, SETUP_FILE } from "#core/configuration/store/change-context.ts";
 import { bumpVersion } from "#core/configuration/store/entities.ts";
 import { underSetupLock } from "#core/configuration/store/setup-lock.ts";
 import type { LabelCarriers } from "#core/merchants/rules/label-carrier.ts";
@@ -71,7 +71,7 @@ export async function applySetup(
     const { written, generated } = writer;
     return { written, generated, unresolvedHosts };
   };
-  return askedBy(SETUP_FILE, () => underSetupLock(redis, apply));
+  return changingAs(SETUP_FILE, () => underSetupLock(redis, apply));
 }
 
 async function check(

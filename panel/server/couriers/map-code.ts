@@ -1,7 +1,7 @@
 /** Mapping a courier's code and taking a mapping back. Both are written down as remaps and bear repetition. */
 
 import type { CourierEntity } from "#core/configuration/rules/entities.ts";
-import { refuseStale } from "#core/configuration/store/asker.ts";
+import { refuseStale } from "#core/configuration/store/change-context.ts";
 import type { Configuration, Courier } from "#core/configuration/store/configuration.ts";
 import { bumpVersion } from "#core/configuration/store/entities.ts";
 import { underSetupLock } from "#core/configuration/store/setup-lock.ts";

@@ -47,8 +47,8 @@ type Params = Readonly<Record<string, string | number>>;
 export type Query = Readonly<Record<string, string | number | undefined | null>>;
 
 /**
- * Which version of a thing a change is made to: null = there must be none yet, absent = any. The change's own version takes its place,
- * so that the next call of the same form goes on from there.
+ * The version that a change is made to: null = the entity must not exist yet, absent = any. The new version replaces it, for the next
+ * change from the same form.
  */
 export interface Match {
   version?: string | null | undefined;

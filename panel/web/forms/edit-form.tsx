@@ -1,4 +1,4 @@
-/** A form with its buttons. Errors of fields stand at the fields, anything else at the top; so does a change that somebody else made. */
+/** A form with its buttons. A field's error is shown at the field; other errors, and a conflict with somebody else's change, at the top. */
 import { Alert, Button, Group, Stack, Text } from "@mantine/core";
 import { IconUsers } from "@tabler/icons-react";
 import type { ReactNode } from "react";

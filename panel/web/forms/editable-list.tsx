@@ -37,7 +37,7 @@ interface EditableListProps<Row> {
   readonly rows: readonly Row[];
   /** The heading and the cell of each. The first names the row. A table without headings has no head. */
   readonly columns: ReadonlyArray<readonly [heading: string, cell: (row: Row) => ReactNode]>;
-  /** What the buttons of a row say that it is; unique. */
+  /** The name of a row in the labels of its buttons; unique. */
   readonly nameOf: (row: Row) => string;
   readonly minWidth: number;
   readonly emptyText?: string;

@@ -1,6 +1,6 @@
 /**
- * The values of a form, what of them has been touched, and what becomes of them when somebody else has changed the same thing since:
- * both versions are shown, and of each field the visitor keeps one.
+ * The values of a form and which of them have been touched. If somebody else has changed the same entity meanwhile, both versions are
+ * shown, and the visitor keeps one of them for each field.
  */
 import { useForm } from "@mantine/form";
 import { type ReactNode, useEffect, useState } from "react";
@@ -47,7 +47,7 @@ export interface Conflict<Values> {
   readonly by: string;
   /** ISO 8601 */
   readonly at: string | null;
-  /** What the visitor had before them when they were told. */
+  /** What the form had when the conflict was shown. */
   readonly mine: Values;
   readonly theirs: Values;
   readonly fields: readonly (keyof Values & string)[];
@@ -93,7 +93,7 @@ export function useEdit<Values extends object, Answer>(
   const now = JSON.stringify([version, initial]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: only what has been read again counts
   useEffect(() => {
-    // What is being written is not replaced before the server has said who changed what.
+    // Unsaved values are kept until the server has said who changed what.
     if (saving.isPending || version === base.version || (isTouched && !stale)) return;
     const onto: Base<Values> = { values: initial, version };
     const mine = form.values;

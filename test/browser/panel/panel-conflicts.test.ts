@@ -102,7 +102,7 @@ describe("a form whose thing a colleague changes meanwhile", () => {
       await saveIn(dialog, t);
       const alert = dialog.getByRole("alert");
       await alert.getByText("owner@acme.test").waitFor();
-      // What was not touched here is theirs at once, and can be had back.
+      // A field that was not touched has their value at once, and can be set back.
       const email = dialog.getByRole("textbox", { name: t.webhooks.alertEmail });
       expect(await email.inputValue()).toBe("theirs@acme.test");
       await dialog.getByText("a@acme.test", { exact: true }).waitFor();

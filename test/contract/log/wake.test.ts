@@ -9,7 +9,7 @@ import { decideHandler } from "#processors/webhooks/decide.ts";
 import { startDeliverer } from "#processors/webhooks/deliver.ts";
 import { startTestSender } from "#processors/webhooks/test-events.ts";
 import { eventually } from "#test/support/eventually.ts";
-import { createEar, listenTo } from "#test/support/product/listener.ts";
+import { countAnnouncements, listenTo } from "#test/support/product/listener.ts";
 import { openWebhookRuntime, sendDeps } from "#test/support/product/webhooks.ts";
 import { startTestCluster, type TestCluster } from "#test/support/servers/redis-cluster.ts";
 import { startTestRedis, type TestServer } from "#test/support/servers/servers.ts";
@@ -56,7 +56,7 @@ describe.each(["server", "cluster"] as const)("on a %s", (kind) => {
 
   test("announcements of other topics do not", async () => {
     const [waiting, other] = [await connect(kind), await connect(kind)];
-    const [own, others] = [createEar(), createEar()];
+    const [own, others] = [countAnnouncements(), countAnnouncements()];
     // A topic of its own: the last announcement of the previous test may still be on its way.
     const waker = openWaker(waiting, "messages", own.hear);
     const another = openWaker(waiting, "event", others.hear);
@@ -81,7 +81,7 @@ test("an announcement between the look and the wait is not missed", async () => 
 
 test("many announcements of a process are few messages, and the last one is among them", async () => {
   const [waiting, other] = [await connect("server"), await connect("server")];
-  const { heard, hear } = createEar();
+  const { heard, hear } = countAnnouncements();
   const waker = openWaker(waiting, "imports", hear);
   const ask = () =>
     other.sendCommand<[string, number]>(["PUBSUB", "NUMSUB", wakeChannel("imports")]);

@@ -170,7 +170,7 @@ test("`waybill doctor` examines all nodes, and its status tells that one deviate
   ]);
 }, 60_000);
 
-test("slots without a master are found, and told as ranges", async () => {
+test("slots without a master are found, and reported as ranges", async () => {
   const slots = ["16000", "16001", "16002", "16010"];
   await cluster.everywhere("CLUSTER", "DELSLOTS", ...slots);
   const found = [["redis-slots", "16380, without 16000-16002, 16010"]];

@@ -3,8 +3,8 @@ import type { Redis } from "#core/platform/redis/client.ts";
 import { announce, openWaker } from "#core/platform/redis/wake.ts";
 import { eventually } from "#test/support/eventually.ts";
 
-/** Counts what it is told of. */
-export function createEar() {
+/** Counts announcements. */
+export function countAnnouncements() {
   let count = 0;
   return {
     heard: () => count,
@@ -16,7 +16,7 @@ export function createEar() {
 
 /** Waits for announcements of another client. */
 export function listenTo(other: Redis, waiting: Redis) {
-  const { heard, hear } = createEar();
+  const { heard, hear } = countAnnouncements();
   const waker = openWaker(waiting, "messages", hear);
   return {
     async isHeard(why: string): Promise<void> {

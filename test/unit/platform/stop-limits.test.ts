@@ -6,7 +6,7 @@ import { GATEWAY_LIMIT_MS } from "#api/http/gateway.ts";
 import { LOCK_TERMS } from "#api/labels/confirm.ts";
 import { WAIT_LIMIT_MS } from "#api/labels/obtain-label.ts";
 import { IDLE_SECONDS as API_IDLE_SECONDS } from "#api/main.ts";
-import { TERMS } from "#core/configuration/store/setup-lock.ts";
+import { SETUP_LOCK_TERMS } from "#core/configuration/store/setup-lock.ts";
 import { RESOLVE_LIMIT_MS } from "#core/platform/network/vetted-address.ts";
 import { ANSWER_LIMIT_MS } from "#core/platform/process/stop-limits.ts";
 import { IDLE_SECONDS as PANEL_IDLE_SECONDS } from "#panel/main.ts";
@@ -15,7 +15,7 @@ import { IDLE_SECONDS as PANEL_IDLE_SECONDS } from "#panel/main.ts";
 const MARGIN_MS = 5_000;
 
 const WAITS: ReadonlyArray<readonly [request: string, waitMs: number]> = [
-  ["a change of the configuration", TERMS.waitLimitMs + RESOLVE_LIMIT_MS],
+  ["a change of the configuration", SETUP_LOCK_TERMS.waitLimitMs + RESOLVE_LIMIT_MS],
   ["a label that another request asks for", WAIT_LIMIT_MS + 2 * GATEWAY_LIMIT_MS],
   ["a confirmation of labels", LOCK_TERMS.waitLimitMs + GATEWAY_LIMIT_MS],
   ["a statement of SQL access", SECONDS * 1_000],

@@ -7,7 +7,7 @@ const refusals = new Set<() => void>();
 let isOver = false;
 
 /**
- * @param late what a sender is told that takes longer than `limitMs`
+ * @param late the answer to a sender that takes longer than `limitMs`
  * @throws {Problem} `late`, or 503 when the process stops
  */
 export async function inTime<T>(
