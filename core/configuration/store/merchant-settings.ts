@@ -71,60 +71,57 @@ export function changeChannel(
   });
 }
 
-/** `full`: the company or channel has as many as it may have; `lacking`: what a new one must be given. */
+/** `full`: the company or channel has as many as it may have; `missing`: fields that a new one must be given. */
 export type PutOutcome<K extends Kind> =
   | { readonly before: Stored<K> | null; readonly after: Stored<K> }
-  | { readonly lacking: readonly string[] }
+  | { readonly missing: readonly string[] }
   | "full";
 
 export function putTemplate(
   redis: Redis,
   name: Pick<TemplateEntity, "channelId" | "event" | "language">,
-  wanted: Given<Pick<TemplateEntity, "subject" | "body">>,
+  wanted: Partial<Pick<TemplateEntity, "subject" | "body">>,
 ): Promise<PutOutcome<"template">> {
-  const all = { subject: null, body: null };
-  return put(
-    redis,
-    "template",
-    templateId(name),
-    name,
-    { ...all, ...wanted },
-    TEMPLATES_PER_CHANNEL,
-  );
+  const needed = ["subject", "body"];
+  const limit = TEMPLATES_PER_CHANNEL;
+  return put(redis, "template", templateId(name), { ...name, ...wanted }, { needed, limit });
 }
 
 export function putBox(
   redis: Redis,
   name: Pick<BoxEntity, "companyId" | "code">,
-  wanted: Given<Pick<BoxEntity, "length" | "width" | "height">>,
+  wanted: Partial<Pick<BoxEntity, "length" | "width" | "height">>,
 ): Promise<PutOutcome<"box">> {
-  const all = { length: null, width: null, height: null };
-  return put(redis, "box", boxId(name), name, { ...all, ...wanted }, BOXES_PER_COMPANY);
+  const needed = ["length", "width", "height"];
+  const limit = BOXES_PER_COMPANY;
+  return put(redis, "box", boxId(name), { ...name, ...wanted }, { needed, limit });
 }
 
-/** What is not given is as it was. */
-type Given<T> = { readonly [N in keyof T]?: T[N] | undefined };
+interface PutTerms {
+  /** Fields that a new one must be given. */
+  readonly needed: readonly string[];
+  /** As many as there may be. */
+  readonly limit: number;
+}
 
-/** @param wanted null = not given */
+/** @param wanted a field that is not given is as it was */
 function put<K extends Kind>(
   redis: Redis,
   kind: K,
   id: string,
-  name: object,
-  wanted: Readonly<Record<string, unknown>>,
-  limit: number,
+  wanted: object,
+  { needed, limit }: PutTerms,
 ): Promise<PutOutcome<K>> {
   return underSetupLock(redis, async () => {
     const before = await readEntity(redis, kind, id);
     refuseStale(before);
     if (!before && (await idsBeside(redis, kind, id)).length >= limit) return "full";
-    const given = Object.entries(wanted).filter(([, value]) => value !== null);
-    const lacking = Object.keys(wanted).filter((field) => wanted[field] === null);
-    if (!before && lacking.length > 0) return { lacking };
+    const missing = needed.filter((field) => !Object.hasOwn(wanted, field));
+    if (!before && missing.length > 0) return { missing };
     const field = deletedSetting(kind, id);
     // Deleted and made again: the file's entry has still been applied.
     const fileEntry = before?.fileEntry ?? (await redis.hGet(DELETED_SETTINGS_KEY, field)) ?? "";
-    const made = { ...before, ...name, ...Object.fromEntries(given), fileEntry };
+    const made = { ...before, ...wanted, fileEntry };
     const { entity: after, isWritten } = await saveEntity(redis, kind, id, made as Entities[K]);
     if (!isWritten) return { before, after };
     await redis.hDel(DELETED_SETTINGS_KEY, field);

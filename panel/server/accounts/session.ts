@@ -13,7 +13,7 @@ import { ownFile } from "#core/platform/process/own-files.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 import type { PanelDeps } from "#panel/server/caller.ts";
-import { unjudgedBody } from "#panel/server/http/checked-body.ts";
+import { uncheckedBody } from "#panel/server/http/checked-body.ts";
 import { cookieOf, sessionIdOf } from "./cookies.ts";
 import { admitLogin, logInByPassword, logInByToken, refuseOtherSites } from "./log-in.ts";
 
@@ -33,7 +33,7 @@ export const Credentials = Type.Union([
   }),
 ]);
 const checker = compileSchema(Credentials);
-const CREDENTIALS = unjudgedBody(
+const CREDENTIALS = uncheckedBody(
   Credentials,
   { email: "dev@example.com", password: "correct horse battery staple" },
   LOGIN_LIMIT_BYTES,

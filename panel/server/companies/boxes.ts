@@ -7,7 +7,7 @@ import { route } from "#core/platform/http/access.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { BOXES_PER_COMPANY, SetupBox } from "#core/setup/rules/setup.ts";
-import { checkedPath, jsonBody, lacking } from "#panel/server/http/checked-body.ts";
+import { checkedPath, jsonBody, missingFields } from "#panel/server/http/checked-body.ts";
 import { noteChange, panelRoutes } from "#panel/server/panel-routes.ts";
 import { BoxView, boxView } from "./companies.ts";
 import { companyOf } from "./company-of.ts";
@@ -30,7 +30,7 @@ export function boxRoutes(runtime: Runtime) {
         const { id: companyId } = companyOf(await live.refresh(), params.code);
         const outcome = await putBox(redis, { companyId, code: boxCode }, wanted);
         if (outcome === "full") throw tooMany();
-        if ("lacking" in outcome) throw lacking(outcome.lacking);
+        if ("missing" in outcome) throw missingFields(outcome.missing);
         const { before, after } = outcome;
         noteChange(request, before && boxView(before), boxView(after));
         await live.refresh();

@@ -8,7 +8,7 @@ import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { type Fault, listFaults } from "#core/platform/schema/fault.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { faultOfWebhookUrl, WEBHOOK_V1_PROTOCOLS } from "#core/webhooks/rules/webhook-url.ts";
-import { unjudgedBody } from "#panel/server/http/checked-body.ts";
+import { uncheckedBody } from "#panel/server/http/checked-body.ts";
 import { noteChange, panelRoutes } from "#panel/server/panel-routes.ts";
 import { refuseEndpointFaults } from "#panel/server/webhooks/webhook-access.ts";
 import { changeSettings } from "./channel-access.ts";
@@ -34,7 +34,7 @@ export function changeChannelRoute(runtime: Runtime) {
       response: Type.Object(shownMembers(CHANNEL_SETTINGS)),
       summary: "Change a channel's name, language, tracking page, address checks or webhooks v1",
       errors: ["CONFIGURATION_BUSY"],
-      body: unjudgedBody(ChannelPatch, { language: "en", trackingPage: true }),
+      body: uncheckedBody(ChannelPatch, { language: "en", trackingPage: true }),
     }),
   );
 }

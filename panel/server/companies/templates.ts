@@ -21,7 +21,7 @@ import { limit, rate } from "#core/platform/schema/limit.ts";
 import { emailAddress } from "#core/platform/schema/text-forms.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { SetupTemplate, TEMPLATES_PER_CHANNEL } from "#core/setup/rules/setup.ts";
-import { checkedPath, jsonBody, lacking } from "#panel/server/http/checked-body.ts";
+import { checkedPath, jsonBody, missingFields } from "#panel/server/http/checked-body.ts";
 import { noteChange, noteNoChange, panelRoutes } from "#panel/server/panel-routes.ts";
 import {
   channelOf,
@@ -94,7 +94,7 @@ export function templateRoutes(runtime: Runtime, mailer: Mailer) {
         const { event, language } = named;
         const outcome = await putTemplate(redis, { channelId, event, language }, wanted);
         if (outcome === "full") throw tooMany();
-        if ("lacking" in outcome) throw lacking(outcome.lacking);
+        if ("missing" in outcome) throw missingFields(outcome.missing);
         const { before, after } = outcome;
         noteChange(request, before && templateView(before), templateView(after));
         return templateView(after);

@@ -15,7 +15,7 @@ export function checkedBody<T extends TSchema>(
 }
 
 /** What a new entity must be given. */
-export function lacking(fields: readonly string[]): Problem {
+export function missingFields(fields: readonly string[]): Problem {
   const message = "It is new, and needs this.";
   return invalidBody(fields.map((path) => ({ path, code: "REQUIRED" as const, message })));
 }
@@ -37,7 +37,7 @@ interface Options {
   readonly optional?: true;
 }
 
-/** A body that its schema judges. */
+/** A body that is checked against its schema. */
 export function jsonBody<T extends TSchema>(schema: T, example: Static<T>, options: Options = {}) {
   const checker = compileSchema(schema);
   const { limitBytes, optional } = options;
@@ -49,8 +49,8 @@ export function jsonBody<T extends TSchema>(schema: T, example: Static<T>, optio
   return { schema, example, ...options, read };
 }
 
-/** A body that its handler judges, by more than its schema. */
-export function unjudgedBody<T extends TSchema>(
+/** A body that its handler checks, against more than its schema. */
+export function uncheckedBody<T extends TSchema>(
   schema: T,
   example: Static<T>,
   limitBytes: number = PANEL_BODY_BYTES,

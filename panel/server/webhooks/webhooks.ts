@@ -24,7 +24,7 @@ import {
   enableEndpoint,
   rotateEndpointSecret,
 } from "#core/webhooks/store/endpoints.ts";
-import { jsonBody, unjudgedBody } from "#panel/server/http/checked-body.ts";
+import { jsonBody, uncheckedBody } from "#panel/server/http/checked-body.ts";
 import { notFound } from "#panel/server/not-found.ts";
 import { noteChange, noteNoChange, panelRoutes } from "#panel/server/panel-routes.ts";
 import { channelOf, endpointOf, readHealth, refuseEndpointFaults } from "./webhook-access.ts";
@@ -90,7 +90,7 @@ function channelWebhookRoutes(runtime: Runtime) {
         response: { 201: NewEndpointView },
         summary: "Make an endpoint; its secret is shown this once",
         errors: ["TOO_MANY_ENDPOINTS"],
-        body: unjudgedBody(EndpointInput, {
+        body: uncheckedBody(EndpointInput, {
           url: "https://merchant.example/hook",
           alertEmail: "ops@merchant.example",
           trigger: "status_change",
@@ -134,7 +134,7 @@ function endpointRoutes(runtime: Runtime) {
         access: { can: "webhooks:write", of: "endpoint" },
         response: EndpointView,
         summary: "Change what is given",
-        body: unjudgedBody(EndpointPatch, { include: ["consignee"] }),
+        body: uncheckedBody(EndpointPatch, { include: ["consignee"] }),
       }),
     )
     .delete(
@@ -203,8 +203,8 @@ async function viewOf(
 }
 
 /**
- * What stands already is left alone: enabling an active endpoint would fail what waits for it, and one that failing has
- * disabled keeps its reason.
+ * An endpoint that has the state already is left alone: enabling an active one would fail the deliveries that wait for it, and one that
+ * was disabled for its failures keeps the reason.
  */
 async function switchTo(
   runtime: Runtime,
