@@ -7,7 +7,9 @@ import { basename, dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
 import { Glob } from "bun";
+import { waitForLock } from "#core/platform/process/file-lock.ts";
 import { ownFile } from "#core/platform/process/own-files.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 
 const SOURCES = join(import.meta.dir, "../../web");
 /** What the application uses of core, and what the bundler calls there. */
@@ -20,6 +22,11 @@ const ENTRY = "main.tsx";
 const STYLED = ["core", "dates", "charts", "notifications"] as const;
 /** Of 11. The best takes two per cent off the size, and more than twice the time at the first start. */
 const BROTLI_QUALITY = 5;
+const TURN_LIMIT_MS = limit(
+  60_000,
+  "wait for another process that bundles the panel's web application",
+  "the next visitor's request tries again",
+);
 const packed = { brotli: promisify(brotliCompress), gzip: promisify(gzip) };
 const ENDINGS = { br: ".br", gzip: ".gz" } as const;
 export type Coding = keyof typeof ENDINGS;
@@ -49,16 +56,21 @@ export function webBundle(dataDir: string): Promise<WebBundle> {
   return bundle;
 }
 
+/** One process at a time: the others wait for its bundle, and none removes what another one builds or reads. */
 async function readOrBuild(folder: string): Promise<WebBundle> {
   const built = ownFile(BUILT);
   if ((await readdir(built).catch(() => [])).length > 0) return read(built);
   const kept = join(folder, await keyOf());
-  const files = await readdir(kept).catch(() => []);
-  if (files.length === 0) {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
-    await buildInto(folder, kept);
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const turn = await waitForLock(`${folder}.lock`, TURN_LIMIT_MS);
+  if (turn === null) throw new Error(`another process has been building ${kept} for too long`);
+  try {
+    const files = await readdir(kept).catch(() => []);
+    if (files.length === 0) await buildInto(folder, kept);
+    return await read(kept);
+  } finally {
+    turn.release();
   }
-  return read(kept);
 }
 
 /** Everything that the bundle is made of: the sources, the packages and the bundler. */
@@ -77,18 +89,11 @@ async function keyOf(): Promise<string> {
   return hasher.digest("hex").slice(0, 16);
 }
 
-/** Built beside its place and moved there whole, so that nobody reads a half. */
+/** Built beside its place and moved there whole: a process that is killed leaves no half. What others left goes. */
 async function buildInto(folder: string, kept: string): Promise<void> {
   const outdir = await mkdtemp(join(folder, "build-"));
-  try {
-    await buildWeb(outdir);
-    // Somebody else may have been faster: theirs is the same.
-    await rename(outdir, kept).catch(async (error: NodeJS.ErrnoException) => {
-      if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error;
-    });
-  } finally {
-    await rm(outdir, { recursive: true, force: true });
-  }
+  await buildWeb(outdir);
+  await rename(outdir, kept);
   for (const other of await readdir(folder)) {
     if (other !== basename(kept)) await rm(join(folder, other), { recursive: true, force: true });
   }

@@ -171,14 +171,16 @@ describe("the application's files", () => {
     expect(textOf(styles[0] ?? "")).toContain("--mantine-color-body");
   });
 
-  test("are bundled once, and kept for the next start", async () => {
+  test("are bundled once by processes that start together on one folder, and kept for the next start", async () => {
     const dataDir = await mkdtemp(join(tmpdir(), "waybill-web-"));
     const build = `const { webBundle } = await import("#panel/server/pages/web-bundle.ts");
       console.log((await webBundle(process.argv[1])).script);`;
     const run = () =>
       Bun.$`bun -e ${build} ${dataDir}`.cwd(join(import.meta.dir, "..", "..", "..")).text();
-    const first = await run();
-    const [kept = ""] = await readdir(join(dataDir, "panel-web"));
+    const [first = "", ...others] = await Promise.all([run(), run(), run()]);
+    expect(others).toEqual([first, first]);
+    const [kept = "", ...besides] = await readdir(join(dataDir, "panel-web"));
+    expect(besides).toEqual([]);
     const file = join(dataDir, "panel-web", kept, first.trim());
     await Bun.write(file, "kept");
     expect(await run()).toBe(first);
