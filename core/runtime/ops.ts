@@ -38,7 +38,7 @@ const READY_KEPT_MS = limit(
   "age of a cached answer of `/readyz`",
   "callers share one computation",
 );
-export const READY_LIMIT_MS = limit(2_000, "wait in `/readyz` for Redis and for the role", "503");
+export const READY_LIMIT_MS = limit(2_000, "wait in `/readyz` for Redis, and for the role", "503");
 /** Whose token `METRICS_TOKEN` is. */
 const SCRAPER = "scraper";
 const NO_REDIS = "Redis does not answer";
@@ -47,7 +47,7 @@ export interface OpsOptions {
   readonly config: Pick<Config, "ports" | "metricsToken"> & PeerConfig;
   /** What its requests need of the store. */
   readonly needs: StoreNeeds;
-  /** Brings up to date what each of them needs besides, the configuration; absent = nothing. */
+  /** Brings up to date what each of them needs besides, the configuration; absent = nothing. It is not waited for. */
   readonly refresh?: () => Promise<unknown>;
   /** What the role needs besides Redis; null = it can serve. */
   readonly reasonNotReady?: () => Promise<string | null>;
@@ -61,12 +61,21 @@ export function ops(redis: Redis, options: OpsOptions) {
   const servesMetrics = isMetricsPort || config.ports.metrics === null;
   const metrics = metricsOf(redis);
   const look = watchNeeds(redis, needs);
+  let refreshFailure: Error | null = null;
+  const refreshed = keepFor(0, async () => {
+    refreshFailure = await refresh().then(
+      () => null,
+      (error: Error) => error,
+    );
+  });
   // Of a cluster that does not know a slot's master the client tells nothing that would explain it.
   const explain = (error: unknown) =>
     reasonOf(error) === null && !redis.isReady ? NO_REDIS : describeFailure(error);
   const asked = keepFor(READY_KEPT_MS, async () => {
+    // The shard of the configuration may be the one that does not answer: until it does, the outcome before counts.
+    void refreshed();
     const reason = await answerWithin(
-      Promise.all([refresh(), look()]).then(() => null, explain),
+      look().then(() => refreshFailure && explain(refreshFailure), explain),
       NO_REDIS,
     );
     return reason ?? answerWithin(reasonNotReady(), "the role does not answer");

@@ -164,6 +164,15 @@ describe("on a six-node cluster", () => {
     );
   }, 300_000);
 
+  test("while the shard of the configuration hangs all ports are ready: none waits for a node that does not answer", async () => {
+    const thaw = await cluster.freezeShard(SYSTEM_KEY);
+    recover = thaw;
+    expect(await allReadiness(ports)).toEqual(inAll("ready"));
+    expect(await readiness(url)).toBe("ready");
+    await thaw();
+    recover = async () => {};
+  }, 300_000);
+
   test("without another master ingest is ready: events and couriers of its slots are 503 with Retry-After, and others are served", async () => {
     const shard = await shards();
     const needed = [SYSTEM_KEY, courierRateKey("GLS_ITA")].map((key) => cluster.shardOf(key));

@@ -33,6 +33,8 @@ export interface TestCluster {
    * has taken over. @returns wakes it up
    */
   readonly freezeMaster: (tag: string) => Promise<() => void>;
+  /** SIGSTOP to the master of a hash tag and to its replica, so that nobody takes over. @returns wakes them up */
+  readonly freezeShard: (tag: string) => Promise<() => Promise<void>>;
   /**
    * SIGKILL to the master of a hash tag, and to its replica as soon as that has taken over. Ends when all others know it.
    * @returns brings them back, with everything that they had acknowledged; or only the first, which takes over by an operator's command
@@ -121,6 +123,7 @@ export async function startTestCluster(): Promise<TestCluster> {
     },
     loseMaster: async (shard) => loseOne(nodes, ...(await pairOf(shard))),
     freezeMaster: async (tag) => freeze(nodes, ...(await pairOf(await shardOfTag(tag)))),
+    freezeShard: async (tag) => freezeBoth(...(await pairOf(await shardOfTag(tag)))),
     loseShard: async (tag) => loseBoth(nodes, ...(await pairOf(await shardOfTag(tag)))),
     shardOf: shardOfTag,
     async waitsOf(shard) {
@@ -233,6 +236,14 @@ async function freeze(nodes: readonly Node[], victim: Node, heir: Node) {
     await eventually(() => isMaster(heir), "the replica takes over");
   });
   return () => victim.signal("SIGCONT");
+}
+
+function freezeBoth(master: Node, replica: Node): () => Promise<void> {
+  for (const node of [replica, master]) node.signal("SIGSTOP");
+  return async () => {
+    for (const node of [master, replica]) node.signal("SIGCONT");
+    await Promise.all([master, replica].map(isServing));
+  };
 }
 
 async function loseBoth(nodes: readonly Node[], master: Node, replica: Node) {
