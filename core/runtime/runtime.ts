@@ -255,6 +255,9 @@ export async function serve(
   const opening = open(atBoundPorts(config, listeners), { listeners, checks });
   const running: Running[] = [];
   let stopping = false;
+  const starting = opening.then(async (runtime) => {
+    for (const { start } of all) if (!stopping) running.push(await start(runtime, running));
+  });
   const drain = () => {
     stopping = true;
     for (const listener of listeners.values()) listener.drain();
@@ -263,7 +266,9 @@ export async function serve(
   };
   const stop = async () => {
     stopping = true;
-    await Promise.race([stopRoles(log, running.toReversed()), Bun.sleep(ROLES_STOP_LIMIT_MS)]);
+    // The role that is starting may have taken in work: it is stopped like the others once it has started.
+    const stopped = starting.catch(() => {}).then(() => stopRoles(log, running.toReversed()));
+    await Promise.race([stopped, Bun.sleep(ROLES_STOP_LIMIT_MS)]);
     closeUnopened(listeners, running);
     await opening.then(
       (runtime) => runtime.close(),
@@ -272,8 +277,7 @@ export async function serve(
   };
   endOnSignal(log, { drain, stop });
   try {
-    const runtime = await opening;
-    for (const { start } of all) if (!stopping) running.push(await start(runtime, running));
+    await starting;
     for (const { name } of roles) buildInfo.set({ ...BUILD, role: name }, 1);
     // Not before: a start that fails shows no secret.
     if (!stopping) await showUnshown(config.dataDir);

@@ -63,6 +63,30 @@ describe("the start", () => {
     await product.exited;
     await eventually(() => !isAlive(pid), "the embedded Redis is gone");
   });
+
+  test("that is told to stop while a role starts stops that role too, once it has started", async () => {
+    const program = `
+      import { readConfig } from "#core/platform/environment/config.ts";
+      import { createLog } from "#core/platform/process/log.ts";
+      import { serve } from "#core/runtime/runtime.ts";
+      const role = {
+        name: "slow",
+        async start() {
+          const told = new Promise((resolve) => process.once("SIGTERM", resolve));
+          console.log("starting");
+          await told;
+          return { name: "slow", url: null, stop: async () => console.log("the role stops") };
+        },
+      };
+      await serve(readConfig(process.env), createLog("silent"), [role]);`;
+    const product = startCommand(["bun", "-e", program], { DATA_DIR: join(folder, "slow") });
+    const reader = product.stdout.pipeThrough(new TextDecoderStream()).getReader();
+    let said = (await reader.read()).value ?? "";
+    expect(said).toBe("starting\n");
+    product.kill("SIGTERM");
+    for (let more = await reader.read(); !more.done; more = await reader.read()) said += more.value;
+    expect([said, await product.exited]).toEqual(["starting\nthe role stops\n", 0]);
+  });
 });
 
 describe("waybill setup", () => {
