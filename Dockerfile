@@ -15,6 +15,9 @@ ARG COMMIT=""
 LABEL org.opencontainers.image.title="Waybill" org.opencontainers.image.revision="$COMMIT"
 WORKDIR /app
 ENV NODE_ENV=production HOST=0.0.0.0 DATA_DIR=/data MIMALLOC_PURGE_DELAY=-1
+# The kernel passes process 1 no signal that it does not listen for yet: a container stopped in its first second would run on.
+RUN apt-get update -qq && apt-get install -y -qq --no-install-recommends tini \
+  && rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin /var/log/apt /var/log/dpkg.log
 COPY --from=build --chmod=755 /build/node_modules/bun/bin/bun.exe /usr/local/bin/bun
 COPY --from=build /image /app
 # The only folder that is written to: generated secrets, mail without a server. Everything else may be read-only.
@@ -23,7 +26,7 @@ RUN mkdir /data && chown 10001:10001 /data
 RUN printf '#!/bin/sh\nexec bun /app/cli/main.ts "$@"\n' >/usr/local/bin/waybill && chmod 755 /usr/local/bin/waybill
 USER 10001:10001
 VOLUME /data
-ENTRYPOINT ["bun"]
+ENTRYPOINT ["tini", "--", "bun"]
 CMD ["ingest/main.ts"]
 # Of the role that the command above starts; compose.yaml has one for each role, and the chart has probes.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s CMD ["bun", "cli/healthy/main.ts", "8081"]

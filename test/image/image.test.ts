@@ -312,6 +312,15 @@ describe("run as compose.yaml says", () => {
     expect(named.filter((command) => !TRIED.has(command))).toEqual([]);
   });
 
+  test("a container that is stopped before its program listens for signals ends", async () => {
+    const { options, image, command } = runArguments(service("processors"), SHELL);
+    const own = ["--detach", "--name", "early", "--no-healthcheck", "--network", NETWORK];
+    await done("run", ...own, ...addresses, ...options, image, ...command);
+    await done("kill", "--signal", "TERM", "early");
+    const status = () => done("inspect", "early", "--format", "{{.State.Status}}");
+    await eventually(async () => (await status()) === "exited", "it ends");
+  });
+
   test("every role ends with status 0 after SIGTERM, within its grace period", async () => {
     const stop = async (role: string) => {
       const seconds = Number.parseInt(service(role).stop_grace_period ?? "", 10);

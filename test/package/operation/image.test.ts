@@ -79,6 +79,8 @@ describe("the image", () => {
     expect(text).toMatch(/^USER [1-9]\d+:[1-9]\d+$/m);
     expect(text.match(/^FROM .*$/gm)?.at(-1)).toMatch(/-slim$/);
     expect(text).toMatch(/^HEALTHCHECK /m);
+    // Process 1 hears a signal only once it listens for it.
+    expect(text).toContain('\nENTRYPOINT ["tini", "--", "bun"]\n');
   });
 
   test("is built from a context that has each document, and each file that a document leads to, and has them itself", async () => {
