@@ -18,7 +18,7 @@
  * | begun for silent endpoints             | 200/s | what is leased waits for its turn; 100/s if there is only one  |
  * | lease, renewed while it is under way   | 6 s   | its process has died: the delivery is sent again               |
  * | pause after an outage of the store     | 3 s   | leases are handed out again                                    |
- * | results without a store at the end     | 3 s   | given up: those deliveries are sent again                      |
+ * | results without a store at the end     | 20 s  | given up: those deliveries are sent again                      |
  *
  * The schedule holds for a receiver that never answers: 20,000 deliveries at once are 20,000 requests of ten seconds for each
  * of the first three attempts, which are due within six minutes. 1,000 under way are 100 a second: first attempts take less
@@ -54,6 +54,8 @@ export interface DeliverLimits {
   readonly leaseMs: number;
   /** Longer than the client takes to reconnect, 2.2 s, and than a result waits for its next attempt. */
   readonly recoveryMs: number;
+  /** Longer than a failover of the store, 15 s, and shorter than a stop may take (`stop-limits.ts`). */
+  readonly stopWaitMs: number;
 }
 
 export const LIMITS: DeliverLimits = {
@@ -74,6 +76,11 @@ export const LIMITS: DeliverLimits = {
   leaseMs: limit(6_000, "lease of a delivery", "sent again if its process has died"),
   recoveryMs: limit(
     3_000,
+    "pause of all senders after an outage in which leases may have ended",
+    "leases are handed out again",
+  ),
+  stopWaitMs: limit(
+    20_000,
     "webhook results without a store when the process stops",
     "given up: those deliveries are sent again",
   ),

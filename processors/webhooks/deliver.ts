@@ -294,10 +294,10 @@ async function renew(sender: Sender): Promise<void> {
   for (const [partition, error] of failures) outages.failed([partition], error, sinceMs);
 }
 
-/** Lets what is under way end and records it; without a store it gives up after `recoveryMs`. */
+/** Lets what is under way end and records it; without a store it gives up after `stopWaitMs`. */
 async function finish(sender: Sender): Promise<void> {
   const { limits, schedule, results } = sender;
-  const patience = setTimeout(giveUp, limits.recoveryMs, results);
+  const patience = setTimeout(giveUp, limits.stopWaitMs, results);
   beginSoon(sender);
   await new Promise<void>((resolve) => {
     sender.onEmpty = resolve;

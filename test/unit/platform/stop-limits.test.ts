@@ -10,6 +10,7 @@ import { SETUP_LOCK_TERMS } from "#core/configuration/store/setup-lock.ts";
 import { RESOLVE_LIMIT_MS } from "#core/platform/network/vetted-address.ts";
 import { ANSWER_LIMIT_MS } from "#core/platform/process/stop-limits.ts";
 import { IDLE_SECONDS as PANEL_IDLE_SECONDS } from "#panel/main.ts";
+import { LIMITS } from "#processors/webhooks/deliver-limits.ts";
 
 /** For what the answer needs beside its waits. */
 const MARGIN_MS = 5_000;
@@ -20,6 +21,7 @@ const WAITS: ReadonlyArray<readonly [request: string, waitMs: number]> = [
   ["a confirmation of labels", LOCK_TERMS.waitLimitMs + GATEWAY_LIMIT_MS],
   ["a statement of SQL access", SECONDS * 1_000],
   ["a survey of benchmarks", REQUEST_LIMIT_MS.survey],
+  ["the result of a webhook without a store", LIMITS.stopWaitMs],
 ];
 
 describe("a stop waits longer than the longest answer takes", () => {
