@@ -21,9 +21,7 @@ export async function openProbe(config: Config, store: KeptClickhouse): Promise<
       try {
         await store.client();
       } catch {
-        return server
-          ? "ClickHouse is unavailable"
-          : "the embedded ClickHouse is open in another process";
+        return server ? "ClickHouse is unavailable" : "the embedded ClickHouse cannot be opened";
       }
       const answer = await server?.ping();
       return answer?.success === false ? "ClickHouse does not answer" : null;

@@ -112,7 +112,7 @@ async function readOverview(
       readLags(redis, missing),
       readQueueDepths(redis, missing),
       countConflicts(redis).catch(or(NUMBER_CONFLICT_KEYS.byTime, null)),
-      benchmarks.ready(),
+      benchmarks.state(),
       longestOverdueMs(redis, live.now(), missing),
       readFailing(redis, Number.MAX_SAFE_INTEGER, missing),
       readArchiveStatus(redis).catch(or(ARCHIVER_STATUS_KEY, null)),
@@ -150,7 +150,11 @@ async function readOverview(
     missing: [...missing].toSorted(),
     stores: {
       redis: { ready: redis.isReady && masters.away.length === 0, ...masters },
-      clickhouse: { ready: clickhouse, behindSeconds },
+      clickhouse: {
+        ready: clickhouse === "ready",
+        elsewhere: clickhouse === "elsewhere",
+        behindSeconds,
+      },
       archive: archive && {
         shipments: archive.archived,
         quiet: archive.quiet,

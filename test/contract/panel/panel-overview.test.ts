@@ -1,6 +1,7 @@
 /** The overview: its live stream, which one reading serves for all, and its alarms. */
 import { beforeAll, describe, expect, test } from "bun:test";
 import { pino } from "pino";
+import type { Finding } from "#core/doctor/store-doctor.ts";
 import { deadLetterKey, EVENT_LOGS } from "#core/platform/redis/keys.ts";
 import { startPanel } from "#panel/main.ts";
 import { createFeed } from "#panel/server/http/feed.ts";
@@ -31,6 +32,8 @@ async function overview(): Promise<Overview> {
   const answer = await fetch(`${panel.url}/panel/api/overview`, { headers: { cookie } });
   return (await answer.json()) as Overview;
 }
+
+const HEALTHY_CLICKHOUSE = { ready: true, elsewhere: false, behindSeconds: 0 };
 
 const log = pino({ level: "silent" });
 
@@ -112,6 +115,8 @@ describe("alarms", () => {
       webhooks: { ...calm.webhooks, oldestWaitingSeconds: 1_000, failingEndpoints: 1 },
     });
     expect(findings.length).toBe(lag.length + 5);
+    const clickhouse = { ...HEALTHY_CLICKHOUSE, ready: false, elsewhere: true };
+    findings.push(...alarmsOf({ ...calm, stores: { ...calm.stores, clickhouse } }));
     const read = async (path: string) => (await fetch(`${panel.url}${path}`)).text();
     const contents = await read("/docs");
     const namesIn = (page: string) =>
@@ -147,10 +152,27 @@ describe("alarms", () => {
     expect((await fetch(`${panel.url}/docs/..%2Fpackage`)).status).toBe(404);
   });
 
+  test("a panel without the embedded ClickHouse of another process says what it cannot read, and raises no critical alarm", async () => {
+    const alone = await openTestRuntime(testSetup());
+    const own = await startPanel(alone);
+    const account = await makeAccount(alone, "operator", "read-only");
+    const headers = { cookie: account.cookie };
+    const read = async (path: string) => (await fetch(own.url + path, { headers })).json();
+    const { alarms, stores } = (await read("/panel/api/overview")) as Overview;
+    expect(stores.clickhouse).toMatchObject({ ready: false, elsewhere: true });
+    expect(alarms.map(({ code, severity }) => [code, severity])).toEqual([
+      ["CLICKHOUSE_ELSEWHERE", "warning"],
+    ]);
+    const findings = (await read("/panel/api/doctor")) as Finding[];
+    expect(findings.filter(({ code }) => code.startsWith("clickhouse"))).toEqual([]);
+    await own.stop();
+    await alone.end();
+  });
+
   test("of the ledger wait until the difference has stood for a minute", async () => {
     const wrong = { ...(await overview()), queues: { eventLog: 0, changeLog: 0, deadLetters: 0 } };
     const ledger = { ...wrong.ledger, difference: { received: 0, applied: 0, webhooks: 1 } };
-    const stores = { ...wrong.stores, clickhouse: { ready: true, behindSeconds: 0 } };
+    const stores = { ...wrong.stores, clickhouse: HEALTHY_CLICKHOUSE };
     const findings = alarmsOf({ ...wrong, ledger, stores });
     const since = rememberAlarms();
     expect(since(findings, 0)).toEqual([]);
