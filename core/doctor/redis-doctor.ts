@@ -1,6 +1,6 @@
 /** Examines every node of Redis: its settings, and on a cluster its slots, replicas and the placement of our partitions. */
 import { loadsOf, UNEVEN, unevenness, weigh } from "#core/placement/rules/plan.ts";
-import { readPartitionLoads } from "#core/placement/store/partition-load.ts";
+import { readKnownLoads } from "#core/placement/store/partition-load.ts";
 import { isCluster, type Redis, replicaTermsOf } from "#core/platform/redis/client.ts";
 import { DURABLE_SETTINGS } from "#core/platform/redis/durable-settings.ts";
 import { SLOTS } from "#core/platform/redis/nodes/cluster-nodes.ts";
@@ -115,11 +115,8 @@ export async function examineRedis(redis: Redis): Promise<Finding[]> {
     ...settings.map((one) => examineSetting(nodes, one)),
     examineClocks(nodes),
     ...(isCluster(redis) ? examineCluster(facts) : []),
-    examineWaits(redis, nodes),
-    // The load of partitions without a master is unknown.
-    ...(isCluster(redis) && facts.uncovered.length === 0
-      ? [await examinePlacement(redis, nodes)]
-      : []),
+    examineWaits(redis, facts),
+    ...(isCluster(redis) ? [await examinePlacement(redis, nodes)] : []),
   ];
 }
 
@@ -211,7 +208,6 @@ function examineCluster({ nodes, uncovered, open }: RedisFacts): Finding[] {
   const bare = masters.filter(({ onlineReplicas }) => onlineReplicas === 0);
   const served = SLOTS - uncovered.length;
   const least = Math.min(...masters.map(({ onlineReplicas }) => onlineReplicas));
-  const ofWhich = uncovered.length > 0 ? " of the masters that answer" : "";
   return [
     finding("redis-slots", {
       check: "Every slot has a master",
@@ -231,10 +227,10 @@ function examineCluster({ nodes, uncovered, open }: RedisFacts): Finding[] {
     }),
     finding("redis-replicas", {
       check: "Every master has a replica",
-      ok: bare.length === 0,
+      ok: masters.length > 0 && bare.length === 0,
       found:
         bare.length === 0
-          ? `${least} or more${ofWhich}`
+          ? `${masters.length > 0 ? `${least} or more` : UNKNOWN}${ofThoseThatAnswer(uncovered)}`
           : `none: ${listed(bare.map(({ place }) => place))}`,
       wanted: "1 or more each",
       advice:
@@ -243,8 +239,13 @@ function examineCluster({ nodes, uncovered, open }: RedisFacts): Finding[] {
   ];
 }
 
+/** What is said of masters holds for those that answer. */
+function ofThoseThatAnswer(uncovered: readonly number[]): string {
+  return uncovered.length > 0 ? " (of the masters that answer)" : "";
+}
+
 /** `REDIS_WAIT_REPLICAS` against the replicas that there are. */
-function examineWaits(redis: Redis, nodes: readonly NodeFacts[]): Finding {
+function examineWaits(redis: Redis, { nodes, uncovered }: RedisFacts): Finding {
   const { wanted } = replicaTermsOf(redis);
   const masters = nodes.filter(({ hasSlots }) => hasSlots);
   const least = Math.min(...masters.map(({ onlineReplicas }) => onlineReplicas));
@@ -255,30 +256,39 @@ function examineWaits(redis: Redis, nodes: readonly NodeFacts[]): Finding {
   return finding("redis-wait-replicas", {
     check: "Writes wait for the replicas that there are",
     ok: short.length === 0 && (wanted > 0 || many === 0),
-    found: `REDIS_WAIT_REPLICAS ${wanted}, replicas of each master ${many}${many < wanted ? places : " or more"}`,
+    found: `REDIS_WAIT_REPLICAS ${wanted}, replicas of each master ${many}${many < wanted ? places : " or more"}${ofThoseThatAnswer(uncovered)}`,
     wanted: "at least 1 where there are replicas, and no more than each master has",
     advice:
       "Set REDIS_WAIT_REPLICAS to 1 where there are replicas: without it a failover loses what was acknowledged last. Where it is more than there are, bring the replicas back.",
   });
 }
 
-/** By what they take (`npx waybill slots`). */
+/** By what they take (`npx waybill slots`), which is not known of a master that does not answer: the others are compared without it. */
 async function examinePlacement(redis: Redis, nodes: readonly NodeFacts[]): Promise<Finding> {
   const masters = nodes.filter(({ hasSlots }) => hasSlots).map(({ place }) => place);
-  const loads = await readPartitionLoads(redis).catch(() => []);
-  const weights = weigh(loads);
-  const placed = loads.flatMap(({ tag, master }) =>
-    master === null ? [] : [{ tag, master, weight: weights.get(tag) ?? 0 }],
+  const loads = await readKnownLoads(redis).catch(() => []);
+  const known = loads.flatMap(({ tag, bytes, calls }) =>
+    bytes === null ? [] : [{ tag, bytes, calls: calls ?? 0 }],
   );
+  const weights = weigh(known);
+  const placed = loads.flatMap(({ tag, master }) => {
+    const weight = weights.get(tag);
+    return master === null || weight === undefined ? [] : [{ tag, master, weight }];
+  });
   const shares = loadsOf(placed, masters);
   const counts = masters.map((place) => {
     const tags = placed.filter(({ master }) => master === place).length;
     return `${place} ${tags} (${Math.round(100 * (shares.get(place) ?? 0))} %)`;
   });
+  const unknown = Map.groupBy(
+    loads.filter(({ tag }) => !weights.has(tag)),
+    ({ master }) => master ?? "no master",
+  );
+  const silent = [...unknown].map(([place, own]) => `${place} ${own.length} (${UNKNOWN})`);
   return finding("redis-placement", {
     check: "The masters share the partitions evenly",
     ok: placed.length > 0 && unevenness(placed, masters) <= UNEVEN,
-    found: placed.length > 0 ? counts.join(", ") : UNKNOWN,
+    found: loads.length > 0 ? [...counts, ...silent].join(", ") : UNKNOWN,
     wanted: `at most ${UNEVEN} times as much as in the best placement`,
     advice: "See `npx waybill slots --masters N`, which plans a placement and applies it.",
   });

@@ -5,6 +5,8 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
 import { entityKey } from "#core/configuration/store/entities.ts";
 import { createLive } from "#core/configuration/store/live.ts";
+import { REDIS_CODES_OF_CLUSTERS } from "#core/doctor/redis-doctor.ts";
+import type { Finding } from "#core/doctor/store-doctor.ts";
 import { encodeLoggedEvent } from "#core/events/store/event-log.ts";
 import { type LogItem, startConsumer } from "#core/platform/log/consumer.ts";
 import { readLags } from "#core/platform/log/streams.ts";
@@ -245,7 +247,13 @@ function waybill(args: readonly string[], env: Readonly<Record<string, string>> 
   return outcomeOf(startCommand(["bun", "cli/main.ts", ...args], own));
 }
 
-test("`waybill slots` lists what the other masters have and names the one that is away, and plans no placement", async () => {
+/** As the doctor tells it: partitions by master. */
+function countsIn(found: string): Map<string, number> {
+  const places = [...found.matchAll(/(\S+) (\d+) \(/g)];
+  return new Map(places.map(([, place = "", count]) => [place, Number(count)]));
+}
+
+test("`waybill slots` lists what the other masters have and names the one that is away, and plans no placement; the doctor tells both too", async () => {
   const placed = await Promise.all(
     PARTITION_TAGS.map(async (tag) => [tag, await cluster.shardOf(tag)] as const),
   );
@@ -265,6 +273,19 @@ test("`waybill slots` lists what the other masters have and names the one that i
     expect.stringContaining("No slot was moved"),
   ]);
   expect(refused.errors).toContain(`${unknown[0]?.master} does not answer`);
+  const doctor = await waybill(["doctor", "--json"], { REDIS_WAIT_REPLICAS: "1" });
+  const findings: Finding[] = JSON.parse(doctor.output).findings;
+  const found = (code: string) => findings.find((one) => one.code === code)?.found ?? "";
+  expect(REDIS_CODES_OF_CLUSTERS.filter((code) => found(code) === "")).toEqual([]);
+  expect([doctor.status, found("redis-slots")]).toEqual([
+    1,
+    expect.stringMatching(/^\d+, without \d+-\d+$/),
+  ]);
+  const placedBy = Map.groupBy(loads, ({ master }) => master);
+  expect(countsIn(found("redis-placement"))).toEqual(
+    new Map([...placedBy].map(([master, own]) => [master, own.length])),
+  );
+  expect(found("redis-placement")).toContain(`${unknown[0]?.master} ${lost.length} (not readable)`);
 }, 300_000);
 
 test("`waybill archive --status` tells what the other shards hold, and names what is missing", async () => {
