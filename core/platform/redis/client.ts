@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { createClient, createCluster, RESP_TYPES } from "redis";
 import type { Log } from "#core/platform/process/log.ts";
 import { limit } from "#core/platform/schema/limit.ts";
+import { watchRedirects } from "./ask-redirects.ts";
 import { limitConnectWaits } from "./connect-wait.ts";
 import { countCall } from "./partition-calls.ts";
 import { type Master, NO_REPLICAS, type ReplicaTerms, replicaWait } from "./replica-waits.ts";
@@ -73,7 +74,7 @@ export async function connectRedis(
   logInterruptions(client, log);
   await connectInTime(client);
   watchServer(client, log);
-  waitOn(client, replicas, log, () => client);
+  waitOn(client, replicas, log, () => () => [client]);
   return client;
 }
 
@@ -99,7 +100,14 @@ export async function connectCluster(
   watchCluster(cluster, log);
   await connecting;
   // As a command of the cluster's client it would go to every master: one that is unavailable would hold up all the others.
-  waitOn(client, replicas, log, (key) => cluster.getNodeClientForKey(key, false));
+  const beginWatch = watchRedirects(cluster._slots);
+  waitOn(client, replicas, log, () => {
+    const redirectedTo = beginWatch();
+    return async (key) => {
+      const master = await cluster.getNodeClientForKey(key, false);
+      return [...new Set([master, ...redirectedTo()])];
+    };
+  });
   return client;
 }
 
@@ -166,10 +174,10 @@ export function readTogether<T = string>(
   return clusters.has(redis) ? groups : [groups.flat()].filter(({ length }) => length > 0);
 }
 
-/** Waits until what was written to the master of a key has reached its replicas. */
-type Wait = (key: string) => Promise<void>;
+/** Called before a write; waits then until what was written to a key has reached the replicas of the master that has it. */
+type BeginWait = () => (key: string) => Promise<void>;
 
-const waits = new WeakMap<Redis, Wait>();
+const waits = new WeakMap<Redis, BeginWait>();
 
 const terms = new WeakMap<Redis, ReplicaTerms>();
 
@@ -180,22 +188,29 @@ export function replicaTermsOf(redis: Redis): ReplicaTerms {
 /**
  * Every script is followed by a wait on the same connection, and a write that too few replicas have confirmed fails and is repeated
  * by its caller.
- * @param masterOf the connection to the master of a key
+ * @param beginWrite called before a write; tells then by which connections it may have gone
  */
 function waitOn(
   client: Redis,
   replicas: ReplicaTerms,
   log: Log,
-  masterOf: (key: string) => Connection | Promise<Connection>,
+  beginWrite: () => (key: string) => readonly Connection[] | Promise<readonly Connection[]>,
 ): void {
   if (replicas.wanted === 0) return;
   terms.set(client, replicas);
   const byMaster = new WeakMap<Connection, () => Promise<void>>();
-  waits.set(client, async (key) => {
-    const master = await masterOf(key);
+  const waitFor = (master: Connection) => {
     const wait = byMaster.get(master) ?? replicaWait(master, placeOf(master), replicas, log);
     byMaster.set(master, wait);
-    await wait();
+    return wait();
+  };
+  waits.set(client, () => {
+    const carriersOf = beginWrite();
+    return async (key) => {
+      const [master, ...others] = await carriersOf(key);
+      if (master) await waitFor(master);
+      if (others.length > 0) await Promise.all(others.map(waitFor));
+    };
   });
 }
 
@@ -290,7 +305,7 @@ export async function run<Reply>(
 ): Promise<Reply> {
   const options = { keys, arguments: args };
   countCall(keys[0]);
-  const wait = waits.get(redis);
+  const wait = waits.get(redis)?.();
   const durable = async (reply: Promise<unknown>) => {
     const value = await reply;
     // Only now: a redirected script has been written on another connection than the one it was sent on first.

@@ -6,6 +6,8 @@ import { afterEach, expect, test } from "bun:test";
 import { createClient } from "redis";
 import { createLog } from "#core/platform/process/log.ts";
 import { type Redis, StoreUnreachable } from "#core/platform/redis/client.ts";
+import { companyTag } from "#core/platform/redis/keys.ts";
+import { probeWrites } from "#core/platform/redis/probe.ts";
 import { awaitReplicas } from "#core/platform/redis/replicas.ts";
 import { startIngest } from "#ingest/main.ts";
 import { event, push } from "#test/support/clients/courier.ts";
@@ -18,6 +20,7 @@ import { type RedisServer, startRedisServer } from "#test/support/servers/redis-
 const log = createLog("silent");
 /** Messages at once, or one after the other. */
 const BURST = 12;
+const CLUSTER_MASTERS = 3;
 
 const ends: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -131,7 +134,7 @@ test("REDIS_WAIT_STRICT=1 refuses to write to a master whose replica has gone, u
   await eventually(async () => (await push(url, [event()])).status === 200, "it writes again");
 }, 120_000);
 
-test("on a cluster each master is looked at", async () => {
+test("on a cluster each master is looked at, and a write that a moving slot redirects waits where it went", async () => {
   const cluster = await startTestCluster();
   ends.push(cluster.stop);
   const given = { address: "/", stop: async () => {} };
@@ -142,4 +145,12 @@ test("on a cluster each master is looked at", async () => {
   const two = { wanted: 2, isStrict: true };
   const failure = await awaitReplicas(runtime.redis, two, log, 0).catch((error: Error) => error);
   expect(failure).toBeInstanceOf(StoreUnreachable);
+  const tag = companyTag(1);
+  const target = ((await cluster.shardOf(tag)) + 1) % CLUSTER_MASTERS;
+  await cluster.whileMoving(tag, [], async () => {
+    const before = await cluster.waitsOf(target);
+    // The key is not at its old master: the new one is asked.
+    await probeWrites(runtime.redis, [`${tag}moved`]);
+    expect(await cluster.waitsOf(target)).toBeGreaterThan(before);
+  });
 }, 120_000);
