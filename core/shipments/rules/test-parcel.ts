@@ -52,7 +52,10 @@ export function testCatalogue(heldDetail: number): CatalogueEntry[] {
 /** A report of the life; sent in this order, one a step. */
 interface Report {
   readonly word: Word;
-  /** When it happened, in steps; absent = when it is sent. */
+  /**
+   * When it happened, in steps; absent = when it is sent. Never after that: an event ahead of its time is ordered by when it was
+   * received.
+   */
   readonly happened?: number;
   readonly renumbers?: true;
 }
@@ -69,11 +72,11 @@ const LIVES = {
   DELAYED: [...START, ...reports("DELAYED", "OUT", "DELIVERED")],
   LOST: [...START, ...reports("LOST")],
   OUT_OF_ORDER: [
-    { word: "TRANSIT", happened: 2 },
-    { word: "DELIVERED", happened: 4 },
-    { word: "ANNOUNCED", happened: 0 },
-    { word: "OUT", happened: 3 },
-    { word: "DEPARTED", happened: 1 },
+    { word: "TRANSIT", happened: -1 },
+    { word: "DELIVERED", happened: 1 },
+    { word: "ANNOUNCED", happened: -3 },
+    { word: "OUT", happened: 0 },
+    { word: "DEPARTED", happened: -2 },
   ],
   RENUMBERED: [
     ...reports("ANNOUNCED", "DEPARTED"),
