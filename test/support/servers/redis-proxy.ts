@@ -11,6 +11,11 @@ export interface RedisProxy {
   readonly lost: () => string;
   /** From now on every answer of Redis comes so much later; in its order. */
   readonly delay: (lateMs: number) => void;
+  /**
+   * The answer to the next request that holds a text is kept back, and with it all later ones of its connection. The request arrives.
+   * @returns lets them pass
+   */
+  readonly keepAnswerTo: (text: string) => () => void;
   /** Resets every connection in the middle of its next answer; settles once one was. */
   readonly tear: () => Promise<void>;
   /** New connections pass again; those that were cut end. */
@@ -26,6 +31,8 @@ export async function startRedisProxy(
   let torn: (() => void) | null = null;
   let losing: "requests" | "replies" | null = null;
   let lost = "";
+  let awaited: string | null = null;
+  let kept: { readonly to: Socket; readonly answers: Buffer[] } | null = null;
   const open = new Set<Socket>();
   const server = createServer((client) => {
     const redis =
@@ -42,7 +49,12 @@ export async function startRedisProxy(
         if (bytes) to.write(bytes);
       };
       from.on("data", (bytes: Buffer) => {
-        if (losing === what) lost += bytes.toString("latin1");
+        if (what === "requests" && awaited !== null && bytes.includes(awaited)) {
+          kept = { to: from, answers: [] };
+          awaited = null;
+        }
+        if (kept?.to === to) kept.answers.push(bytes);
+        else if (losing === what) lost += bytes.toString("latin1");
         else if (what === "replies" && torn) {
           while (late.length > 0) pass();
           to.write(bytes.subarray(0, bytes.length / 2), () => client.resetAndDestroy());
@@ -74,6 +86,13 @@ export async function startRedisProxy(
     lost: () => lost,
     delay(ms) {
       lateMs = ms;
+    },
+    keepAnswerTo(text) {
+      awaited = text;
+      return () => {
+        for (const bytes of kept?.answers ?? []) kept?.to.write(bytes);
+        kept = null;
+      };
     },
     async tear() {
       await new Promise<void>((resolve) => {
