@@ -2,6 +2,7 @@
 import { type AnyElysia, Elysia } from "elysia";
 import { addressCheckRoute } from "#api/addresses/check.ts";
 import { tokenRoute } from "#api/auth/token.ts";
+import { channelRoute } from "#api/channel/channel.ts";
 import { deliveryTimesRoute } from "#api/couriers/delivery-times.ts";
 import { efficiencyIndexRoute } from "#api/couriers/efficiency-index.ts";
 import type { ApiDeps } from "#api/deps.ts";
@@ -87,6 +88,7 @@ function merchantRoutes(deps: ApiDeps): AnyElysia[] {
     exampleRoutes("/v2/examples", "merchant"),
     clientPackageRoutes(),
     tokenRoute(deps),
+    channelRoute(deps),
     createRoute(deps),
     searchRoute(deps),
     detailRoute(deps),

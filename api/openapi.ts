@@ -1,5 +1,6 @@
 /** What the routes do not say in the OpenAPI document of the merchant API. */
 import { TokenAnswer, TokenRequest } from "#api/auth/token.ts";
+import { ChannelView } from "#api/channel/channel.ts";
 import {
   CourierDeliveryTimes,
   DeliveryTimes,
@@ -46,6 +47,7 @@ import {
   problemExample,
 } from "#core/platform/openapi/document.ts";
 import type { Content, Operation } from "#core/platform/openapi/operation.ts";
+import { Warning } from "#core/platform/schema/unknown-members.ts";
 import { ImportCallbackView } from "#core/shipments/rules/import-callback.ts";
 import { ImportResult, ImportSummary, ItemErrorView } from "#core/shipments/rules/import-result.ts";
 import * as shipment from "#core/shipments/rules/shipment.ts";
@@ -69,10 +71,11 @@ export const MERCHANT_API: Api = {
     title: "Waybill merchant API",
     version: "2.0.0",
     description:
-      "Shipments, orders, labels, order parcels, address checks and courier benchmarks of a merchant channel. Tracking times are Europe/Rome local time without offset; other date-times are ISO 8601. A null member of a request counts as absent, unless the call says otherwise. Query parameters that a call does not list are ignored. Keys of mode `test` see the channel's shadow: a shipment whose tracking number begins with `TEST_DELIVERED`, `TEST_FAILED_THEN_DELIVERED`, `TEST_HELD`, `TEST_RETURNED`, `TEST_REFUSED`, `TEST_PICKUP_POINT`, `TEST_DELAYED`, `TEST_LOST`, `TEST_OUT_OF_ORDER`, `TEST_RENUMBERED` or `TEST_SILENT` lives so, an event a second, with real webhooks. Answers of 1 KiB and more are compressed for callers who send `Accept-Encoding: gzip`.",
+      "Shipments, orders, labels, order parcels, address checks and courier benchmarks of a merchant channel. Tracking times are Europe/Rome local time without offset; other date-times are ISO 8601. A null member of a request counts as absent, unless the call says otherwise. A member of a body that is not known has no effect and is listed in `warnings` of the answer, in the header `X-Warnings` where the answer is a list; a query parameter that a call does not list is refused with 422 UNKNOWN_PARAMETER. Keys of mode `test` see the channel's shadow: a shipment whose tracking number begins with `TEST_DELIVERED`, `TEST_FAILED_THEN_DELIVERED`, `TEST_HELD`, `TEST_RETURNED`, `TEST_REFUSED`, `TEST_PICKUP_POINT`, `TEST_DELAYED`, `TEST_LOST`, `TEST_OUT_OF_ORDER`, `TEST_RENUMBERED` or `TEST_SILENT` lives so, an event a second, with real webhooks. Answers of 1 KiB and more are compressed for callers who send `Accept-Encoding: gzip`.",
   },
   tags: {
     auth: { name: "Authentication", description: "API keys are exchanged for access tokens." },
+    channel: { name: "Channel", description: "What a key may use: registries, scopes, limits." },
     shipments: {
       name: "Shipments",
       description: "Shipments of the channel: create, search, read, release, notify.",
@@ -94,10 +97,12 @@ export const MERCHANT_API: Api = {
   },
   components: {
     TokenRequest,
+    Channel: ChannelView,
     Token: TokenAnswer,
     ErrorBody,
     ProblemDocument,
     Violation,
+    Warning,
     LabelProblem,
     BenchmarksUnavailable,
     ShipmentSummary,

@@ -5,6 +5,8 @@
 import { Elysia } from "elysia";
 import { createTokens, type Tokens } from "#api/auth/tokens.ts";
 import type { ApiDeps } from "#api/deps.ts";
+import { refuseUnknownParameters } from "#api/http/unknown-parameters.ts";
+import { withWarnings } from "#api/http/warnings.ts";
 import type {
   ApiKey,
   Channel,
@@ -57,9 +59,11 @@ export function merchantRoutes(deps: ApiDeps) {
         });
         if (access.scope !== POLLING) atWork(caller.channel.id);
         access.check?.(caller);
+        refuseUnknownParameters(request, declared());
         context.body = await body?.read?.(request);
         return { caller };
       },
+      afterHandle: withWarnings,
     }),
   });
 }

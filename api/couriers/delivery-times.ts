@@ -7,6 +7,7 @@ import type { ApiDeps } from "#api/deps.ts";
 import { declared, route } from "#core/platform/http/access.ts";
 import { json } from "#core/platform/openapi/operation.ts";
 import { nullableNumber } from "#core/platform/schema/nullable.ts";
+import { warnings } from "#core/platform/schema/unknown-members.ts";
 import { freshness } from "./freshness.ts";
 import {
   courierFields,
@@ -57,6 +58,7 @@ export const DeliveryTimes = Type.Object({
     }),
   ),
   ranking: Type.Array(CourierDeliveryTimes),
+  warnings,
 });
 type DeliveryTimes = Static<typeof DeliveryTimes>;
 

@@ -6,6 +6,7 @@ import { merchantRoutes } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { declared, route } from "#core/platform/http/access.ts";
 import { json } from "#core/platform/openapi/operation.ts";
+import { warnings } from "#core/platform/schema/unknown-members.ts";
 import { freshness } from "./freshness.ts";
 import {
   courierFields,
@@ -39,6 +40,7 @@ type CourierEfficiency = Static<typeof CourierEfficiency>;
 export const EfficiencyIndex = Type.Object({
   ...laneFields,
   ranking: Type.Array(CourierEfficiency),
+  warnings,
 });
 type EfficiencyIndex = Static<typeof EfficiencyIndex>;
 

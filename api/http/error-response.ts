@@ -21,9 +21,16 @@ export const ErrorBody = Type.Object({
   requestId,
 });
 
+const nearest = Type.Union([Type.String(), Type.Null()], {
+  description:
+    "of UNKNOWN_PARAMETER: the parameter with the most similar name; null if none is similar",
+});
+
 export const Violation = Type.Object({
   path: Type.String({ description: "dotted: `parcels[0].weight`; empty for the whole" }),
-  code: Type.Union(Object.keys(FAULT_CODES).map((code) => Type.Literal(code))),
+  code: Type.Union(
+    [...Object.keys(FAULT_CODES), "UNKNOWN_PARAMETER"].map((code) => Type.Literal(code)),
+  ),
   message: Type.String(),
   value: Type.Optional(
     Type.Union([Type.String(), Type.Number(), Type.Boolean()], {
@@ -31,6 +38,7 @@ export const Violation = Type.Object({
         "the rejected value, a text cut after 100 characters; absent for lists, objects and what may be a secret",
     }),
   ),
+  nearest: Type.Optional(nearest),
 });
 
 export const ProblemDocument = Type.Object({
@@ -42,6 +50,12 @@ export const ProblemDocument = Type.Object({
   violations: Type.Optional(
     Type.Array(Violation, { maxItems: FAULTS_LISTED, description: "the first of them" }),
   ),
+  parameter: Type.Optional(
+    Type.String({
+      description: "of UNKNOWN_PARAMETER: the first name that the call does not have",
+    }),
+  ),
+  nearest: Type.Optional(nearest),
   requestId,
 });
 

@@ -6,8 +6,10 @@ import { Problem } from "#core/platform/errors/problem.ts";
 import { readJsonValue } from "#core/platform/http/body/read-json.ts";
 import { type CompiledSchema, compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { FAULTS_COUNTED, listFaults } from "#core/platform/schema/fault.ts";
+import { addUnknownMembers, type Warning } from "#core/platform/schema/unknown-members.ts";
 import { SMALL_BODY_BYTES } from "./body-limits.ts";
 import { validationFailed } from "./error-response.ts";
+import { noteWarnings } from "./warnings.ts";
 
 /** No schema of ours goes deeper; what lies below is not ours and stays as it is. */
 export const DEPTH_LIMIT = 8;
@@ -40,14 +42,27 @@ async function readChecked<T extends TSchema>(
   limitBytes: number,
 ): Promise<Static<T>> {
   const body = withoutNulls(await readJson(request, limitBytes), DEPTH_LIMIT);
-  return Value.Clean(checker.schema, checkedBody(body, checker)) as Static<T>;
+  return cleanBody(request, body, checker);
 }
 
-/** @throws {Problem} 422 with every violation found */
-export function checkedBody<T extends TSchema>(
+/**
+ * The body without the members that its schema does not know, which the answer warns of.
+ * @throws {Problem} 422 with every violation found
+ */
+export function cleanBody<T extends TSchema>(
+  request: Request,
   body: unknown,
   checker: CompiledSchema<T>,
 ): Static<T> {
+  const checked = checkedBody(body, checker);
+  const unknown: Warning[] = [];
+  addUnknownMembers(checker.schema, checked, "", unknown);
+  noteWarnings(request, unknown);
+  return Value.Clean(checker.schema, checked) as Static<T>;
+}
+
+/** @throws {Problem} 422 with every violation found */
+function checkedBody<T extends TSchema>(body: unknown, checker: CompiledSchema<T>): Static<T> {
   if (checker.check(body)) return body;
   throw validationFailed(listFaults(checker.errors(body), FAULTS_COUNTED), body);
 }

@@ -16,6 +16,7 @@ import { inPath, json } from "#core/platform/openapi/operation.ts";
 import { jsonObject } from "#core/platform/process/json-text.ts";
 import { companyPartition } from "#core/platform/redis/keys.ts";
 import { nullableText as text } from "#core/platform/schema/nullable.ts";
+import { warnings } from "#core/platform/schema/unknown-members.ts";
 import { ImportCallbackView, PENDING_CALLBACK } from "#core/shipments/rules/import-callback.ts";
 import { ImportResult } from "#core/shipments/rules/import-result.ts";
 import { ParcelJobView, parcelJobView } from "./parcel-job-view.ts";
@@ -36,6 +37,7 @@ export const JobView = Type.Object({
   callback: Type.Union([ImportCallbackView, Type.Null()], {
     description: "what came of the call to webhookUrl; null without one",
   }),
+  warnings,
 });
 type JobView = Static<typeof JobView>;
 
@@ -115,7 +117,7 @@ export function jobRoute(deps: ApiDeps) {
 }
 
 function jobView(job: ImportJob): Omit<JobView, "result"> {
-  const { jobId, status, totalItems, processedItems, failedItems, error } = job;
+  const { jobId, status, totalItems, processedItems, failedItems, error, warnings } = job;
   return {
     jobId,
     type: "shipments_import",
@@ -127,5 +129,6 @@ function jobView(job: ImportJob): Omit<JobView, "result"> {
     createdAt: new Date(job.createdAtMs).toISOString(),
     completedAt: job.completedAtMs === null ? null : new Date(job.completedAtMs).toISOString(),
     callback: job.webhookUrl === null ? null : (job.callback ?? PENDING_CALLBACK),
+    ...(warnings.length > 0 && { warnings: [...warnings] }),
   };
 }

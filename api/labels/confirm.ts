@@ -21,6 +21,7 @@ import {
 import { route } from "#core/platform/http/access.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import { limit } from "#core/platform/schema/limit.ts";
+import { warnings } from "#core/platform/schema/unknown-members.ts";
 import { romeIso } from "#core/platform/time/rome-time.ts";
 import { findCarrier } from "./carriers.ts";
 import type { LabelCarrier, Refusal } from "./label-carrier.ts";
@@ -70,6 +71,7 @@ export const ConfirmView = Type.Object({
   transmissions: Type.Array(TransmissionView, {
     description: "those that hold confirmedIds and alreadyConfirmedIds, the latest first",
   }),
+  warnings,
 });
 type ConfirmView = Static<typeof ConfirmView>;
 

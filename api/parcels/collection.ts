@@ -23,6 +23,7 @@ import { Problem } from "#core/platform/errors/problem.ts";
 import { declared, route } from "#core/platform/http/access.ts";
 import { searchParamsOf } from "#core/platform/http/search-params.ts";
 import { json, query } from "#core/platform/openapi/operation.ts";
+import { warnings } from "#core/platform/schema/unknown-members.ts";
 import {
   checkProduct,
   EXAMPLE_CREATION,
@@ -49,6 +50,7 @@ export const AcceptedParcels = Type.Object({
   status: Type.Literal("processing"),
   statusUrl: Type.String({ description: "relative to /v2" }),
   totalParcels: Type.Integer(),
+  warnings,
 });
 type AcceptedParcels = Static<typeof AcceptedParcels>;
 
@@ -96,7 +98,9 @@ const OPERATIONS = {
     rules: [{ path: "orderOrigin", code: "NOT_ALLOWED", rule: "in the platform registry" }],
     body: jsonBody(ParcelsCreation, EXAMPLE_CREATION, LIST_BODY_BYTES),
     answers: {
-      201: json("The parcels, in the order given.", Type.Array(OrderParcelView), EXAMPLE_PARCELS),
+      201: json("The parcels, in the order given.", Type.Array(OrderParcelView), EXAMPLE_PARCELS, {
+        "X-Warnings": "`warnings` of the request as JSON in ASCII, at most 5; absent without any.",
+      }),
       202: json("A job; its result has the hashes.", AcceptedParcels, {
         jobId: "0f6a2d6b-5a54-4a05-8f5f-2f9a7a7b7d10",
         status: "processing",

@@ -7,12 +7,18 @@ import type { ApiDeps } from "#api/deps.ts";
 import { CREATE_BODY_BYTES } from "#api/http/body-limits.ts";
 import { validationFailed } from "#api/http/error-response.ts";
 import { onceByKey, repeatable } from "#api/http/idempotency.ts";
+import { noteWarnings } from "#api/http/warnings.ts";
 import { route } from "#core/platform/http/access.ts";
 import { turns } from "#core/platform/process/next-turn.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { FAULTS_COUNTED, type Fault, listFaults } from "#core/platform/schema/fault.ts";
 import { illFormedText } from "#core/platform/schema/ill-formed-text.ts";
 import { nullableText } from "#core/platform/schema/nullable.ts";
+import {
+  addUnknownMembers,
+  type Warning,
+  warnings,
+} from "#core/platform/schema/unknown-members.ts";
 import {
   ImportSummary,
   ItemErrorView,
@@ -48,6 +54,7 @@ type CreatedShipment = Static<typeof CreatedShipment>;
 export const CreatedShipments = Type.Object({
   summary: ImportSummary,
   items: Type.Array(CreatedShipment, { description: "in the order of the request" }),
+  warnings,
 });
 type CreatedShipments = Static<typeof CreatedShipments>;
 
@@ -71,7 +78,14 @@ const rejected: CreatedShipment = {
   trackingNumber: "AB1",
   id: null,
   trackingUrl: null,
-  errors: [{ code: "INVALID_COURIER", message: "The courier is not known.", field: "courier" }],
+  errors: [
+    {
+      code: "INVALID_COURIER",
+      message:
+        'The courier "GSL_ITA" is not known. Did you mean GLS_ITA? Allowed: GLS_ITA, BRT_ITA.',
+      field: "courier",
+    },
+  ],
 };
 const answer = (description: string, items: CreatedShipment[]) => {
   const summary = importSummary(1, items.length);
@@ -130,8 +144,10 @@ async function readInputs(request: Request, nowMs: number): Promise<ShipmentInpu
   const items: unknown[] = [];
   const illFormed: Fault[] = [];
   const limits = { bytes: CREATE_BODY_BYTES, items: SHIPMENTS_PER_CREATE };
-  const body = await readShipments(request, limits, [], (item, mayBeIllFormed) => {
+  const unknown: Warning[] = [];
+  const body = await readShipments(request, limits, [], unknown, (item, mayBeIllFormed) => {
     const path = `shipments[${items.length}]`;
+    addUnknownMembers(ShipmentInput, item, path, unknown);
     if (mayBeIllFormed) {
       illFormed.push(...illFormedText(item, path, FAULTS_COUNTED - illFormed.length));
     }
@@ -153,6 +169,7 @@ async function readInputs(request: Request, nowMs: number): Promise<ShipmentInpu
   }
   if (faults.length === 0) faults.push(...faultsOfShipDates(inputs, nowMs));
   if (faults.length > 0) throw validationFailed(faults, { shipments: items });
+  noteWarnings(request, unknown);
   return inputs;
 }
 

@@ -6,6 +6,7 @@ import type { ApiDeps } from "#api/deps.ts";
 import { IMPORT_BODY_BYTES } from "#api/http/body-limits.ts";
 import { validationFailed } from "#api/http/error-response.ts";
 import { onceByKey, repeatable } from "#api/http/idempotency.ts";
+import { noteWarnings, warningsOf } from "#api/http/warnings.ts";
 import {
   acceptJob,
   type ImportChunk,
@@ -19,6 +20,11 @@ import { json } from "#core/platform/openapi/operation.ts";
 import { compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { listFaults } from "#core/platform/schema/fault.ts";
 import { illFormedText } from "#core/platform/schema/ill-formed-text.ts";
+import {
+  addUnknownMembers,
+  type Warning,
+  warnings,
+} from "#core/platform/schema/unknown-members.ts";
 import { SHIPMENTS_PER_IMPORT, ShipmentInput } from "#core/shipments/rules/shipment.ts";
 import { faultOfWebhookUrl, WEBHOOK_URL_LENGTH } from "#core/webhooks/rules/webhook-url.ts";
 import { EXAMPLE_ITEM } from "./create.ts";
@@ -47,6 +53,7 @@ export const AcceptedImport = Type.Object({
   status: Type.Literal("processing"),
   statusUrl: Type.String({ description: "relative to /v2" }),
   totalShipments: Type.Integer(),
+  warnings,
 });
 type AcceptedImport = Static<typeof AcceptedImport>;
 
@@ -97,7 +104,8 @@ export function importRoute(deps: ApiDeps) {
       const parts = [webhookUrl, ...chunks];
       return onceByKey(deps, { request, caller, set }, parts, async () => {
         const { companyId, id: channelId } = caller.channel;
-        const job = { companyId, channelId, chunks, total, webhookUrl };
+        const warnings = warningsOf(request);
+        const job = { companyId, channelId, chunks, total, webhookUrl, warnings };
         const jobId = await acceptJob(redis, job, live.now());
         if (jobId === null) throw tooManyJobs();
         set.status = 202;
@@ -122,12 +130,17 @@ interface Import {
  */
 async function readImport(request: Request): Promise<Import> {
   const items = importChunks();
+  const unknown: Warning[] = [];
   const limits = { bytes: IMPORT_BODY_BYTES, items: SHIPMENTS_PER_IMPORT };
-  const body = await readShipments(request, limits, ["webhookUrl"], items.add);
+  const body = await readShipments(request, limits, ["webhookUrl"], unknown, (item) => {
+    addUnknownMembers(ShipmentInput, item, `shipments[${items.count()}]`, unknown);
+    items.add(item);
+  });
   if (!checker.check(body)) throw validationFailed(listFaults(checker.errors(body)), body);
   const { webhookUrl = null, shipments } = body;
   const faults = illFormedText({ webhookUrl });
   if (faults.length > 0) throw validationFailed(faults);
+  noteWarnings(request, unknown);
   return { chunks: items.chunks(), total: shipments.length, webhookUrl };
 }
 

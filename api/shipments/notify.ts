@@ -22,6 +22,7 @@ import { route } from "#core/platform/http/access.ts";
 import { idInPath, json } from "#core/platform/openapi/operation.ts";
 import { isEmailAddress } from "#core/platform/schema/email-address.ts";
 import type { FaultCode } from "#core/platform/schema/fault.ts";
+import { warnings } from "#core/platform/schema/unknown-members.ts";
 import type { StoredShipment } from "#core/shipments/store/shipments.ts";
 import { summaryOf } from "#core/shipments/store/summary.ts";
 
@@ -32,6 +33,7 @@ export const AcceptedNotification = Type.Object({
   shipmentId: Type.Integer(),
   event: Type.String(),
   status: Type.Literal("accepted"),
+  warnings,
 });
 type AcceptedNotification = Static<typeof AcceptedNotification>;
 

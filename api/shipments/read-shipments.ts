@@ -5,6 +5,7 @@
 import { SHIPMENT_BYTES } from "#api/http/body-limits.ts";
 import { DEPTH_LIMIT, missingBody, withoutNulls } from "#api/http/read-json.ts";
 import { readJsonBody } from "#core/platform/http/body/read-json.ts";
+import { addUnknownMember, type Warning } from "#core/platform/schema/unknown-members.ts";
 
 const LIST = "shipments";
 /** Nesting limit of an item: the list and the body are two levels above it. */
@@ -21,6 +22,7 @@ type TakeItem = (item: unknown, mayBeIllFormed: boolean) => void;
 
 /**
  * @param members of the body, beside `shipments`
+ * @param unknown takes the names of other members
  * @returns the body with `shipments` as a list of nulls, where it was a list: as many as there were items, or one more
  * than are taken
  * @throws {Problem} 400, 408, 413
@@ -29,6 +31,7 @@ export async function readShipments(
   request: Request,
   limits: Limits,
   members: readonly string[],
+  unknown: Warning[],
   takeItem: TakeItem,
 ): Promise<unknown> {
   let count = 0;
@@ -44,6 +47,9 @@ export async function readShipments(
   if (parsed === null) throw missingBody();
   const { value, hasSurrogateEscapes } = parsed;
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  for (const name of Object.keys(value)) {
+    if (!all.includes(name)) addUnknownMember(name, all, "", unknown);
+  }
   const body: Record<string, unknown> = {};
   for (const name of all) {
     const member: unknown = Object.hasOwn(value, name) ? Reflect.get(value, name) : null;

@@ -31,6 +31,7 @@ import { route } from "#core/platform/http/access.ts";
 import { idInPath, json } from "#core/platform/openapi/operation.ts";
 import { nullableText } from "#core/platform/schema/nullable.ts";
 import { idOf } from "#core/platform/schema/path-id.ts";
+import { warnings } from "#core/platform/schema/unknown-members.ts";
 import { romeDate } from "#core/platform/time/rome-time.ts";
 
 export const StockRelease = Type.Object({
@@ -41,6 +42,7 @@ export const StockRelease = Type.Object({
   ),
   message: nullableText,
   releaseId: Type.Integer(),
+  warnings,
 });
 type StockRelease = Static<typeof StockRelease>;
 

@@ -10,6 +10,7 @@ class AcceptedImport(TypedDict):
     status: Literal["processing"]
     statusUrl: str
     totalShipments: int
+    warnings: NotRequired[list[Warning]]
 
 
 class AcceptedNotification(TypedDict):
@@ -17,6 +18,7 @@ class AcceptedNotification(TypedDict):
     shipmentId: int
     event: str
     status: Literal["accepted"]
+    warnings: NotRequired[list[Warning]]
 
 
 class AcceptedParcels(TypedDict):
@@ -24,6 +26,7 @@ class AcceptedParcels(TypedDict):
     status: Literal["processing"]
     statusUrl: str
     totalParcels: int
+    warnings: NotRequired[list[Warning]]
 
 
 class AddressCheckMatch(TypedDict):
@@ -67,6 +70,7 @@ class AddressCheck(TypedDict):
     coordinates: AddressCheckCoordinates | None
     delivery: AddressCheckDelivery | None
     candidates: list[AddressCheckCandidatesItem]
+    warnings: NotRequired[list[Warning]]
 
 
 class AddressCheckRequest(TypedDict):
@@ -85,8 +89,55 @@ class BenchmarksUnavailable(TypedDict):
     code: str
     detail: str
     violations: NotRequired[list[Violation]]
+    parameter: NotRequired[str]
+    nearest: NotRequired[str | None]
     requestId: str
     message: str
+
+
+class ChannelCouriersItem(TypedDict):
+    code: str
+    name: str
+    transcodings: list[str]
+    labelFormats: list[LabelFormat]
+
+
+class ChannelBoxesItem(TypedDict):
+    code: str
+    length: float
+    width: float
+    height: float
+
+
+class ChannelStatusDetailsItem(TypedDict):
+    id: int
+    status: Status | None
+    heldInDepot: bool
+    description: dict[str, str]
+
+
+class ChannelLimits(TypedDict):
+    bucketSize: int
+    refillRate: int
+    tokenLifeSeconds: int
+    shipmentsPerCreate: int
+    shipmentsPerImport: int
+    parcelsPerShipment: int
+    orderItemsPerShipment: int
+    parcelsPerLabel: int
+    searchPageSize: int
+
+
+class Channel(TypedDict):
+    code: str
+    name: str
+    couriers: list[ChannelCouriersItem]
+    boxes: list[ChannelBoxesItem]
+    platforms: list[str]
+    languages: list[str]
+    statusDetails: list[ChannelStatusDetailsItem]
+    scopes: list[str]
+    limits: ChannelLimits
 
 
 class ConfirmRequest(TypedDict):
@@ -115,6 +166,7 @@ class Confirmation(TypedDict):
     pickupTime: str | None
     createdAt: str | None
     transmissions: list[Transmission]
+    warnings: NotRequired[list[Warning]]
 
 
 class Consignee(TypedDict):
@@ -172,6 +224,7 @@ class CreatedShipment(TypedDict):
 class CreatedShipments(TypedDict):
     summary: ImportSummary
     items: list[CreatedShipment]
+    warnings: NotRequired[list[Warning]]
 
 
 class DeliveryTimes(TypedDict):
@@ -182,6 +235,7 @@ class DeliveryTimes(TypedDict):
     asOf: NotRequired[str]
     best: NotRequired[FastestCourier | None]
     ranking: list[CourierDeliveryTimes]
+    warnings: NotRequired[list[Warning]]
 
 
 class EfficiencyIndex(TypedDict):
@@ -191,6 +245,7 @@ class EfficiencyIndex(TypedDict):
     requestedWeightBand: Literal["0-1", "1-3", "3-5", "5-10", "10-20", "20-30", "30-50", "50+", None]
     asOf: NotRequired[str]
     ranking: list[CourierEfficiency]
+    warnings: NotRequired[list[Warning]]
 
 
 class ErrorBody(TypedDict):
@@ -237,6 +292,7 @@ class ImportJob(TypedDict):
     createdAt: str
     completedAt: str | None
     callback: ImportCallback | None
+    warnings: NotRequired[list[Warning]]
 
 
 class ImportResultSuccessesItem(TypedDict):
@@ -290,6 +346,7 @@ class Label(TypedDict):
     labelFormat: LabelFormat
     extShipmentId: str | None
     isExisting: bool
+    warnings: NotRequired[list[Warning]]
 
 
 class LabelAgainTrackingNumbersItem(TypedDict):
@@ -312,6 +369,7 @@ class LabelAgain(TypedDict):
     labelFormat: LabelFormat
     extShipmentId: str | None
     isExisting: bool
+    warnings: NotRequired[list[Warning]]
     createdAt: str
     transmission: LabelAgainTransmission | None
 
@@ -356,6 +414,8 @@ class LabelProblem(TypedDict):
     code: str
     detail: str
     violations: NotRequired[list[Violation]]
+    parameter: NotRequired[str]
+    nearest: NotRequired[str | None]
     requestId: str
     errorLabel: NotRequired[LabelProblemErrorLabel]
     errors: NotRequired[list[LabelProblemErrorsItem]]
@@ -688,6 +748,7 @@ class OrderParcel(TypedDict):
     shippingNotes: str | None
     createdAt: str
     updatedAt: str
+    warnings: NotRequired[list[Warning]]
 
 
 class OrderParcelPage(TypedDict):
@@ -765,6 +826,8 @@ class ProblemDocument(TypedDict):
     code: str
     detail: str
     violations: NotRequired[list[Violation]]
+    parameter: NotRequired[str]
+    nearest: NotRequired[str | None]
     requestId: str
 
 
@@ -777,6 +840,7 @@ class SandboxEntity(TypedDict):
     dateTimeValue: str | None
     createdAt: str
     updatedAt: str | None
+    warnings: NotRequired[list[Warning]]
 
 
 class SandboxPatch(TypedDict):
@@ -913,6 +977,7 @@ class StockRelease(TypedDict):
     courierOutcome: Literal["ok", "error", "pending"]
     message: str | None
     releaseId: int
+    warnings: NotRequired[list[Warning]]
 
 
 class StockReleaseAgain(TypedDict):
@@ -980,9 +1045,16 @@ class TransmissionAgain(TypedDict):
 
 class Violation(TypedDict):
     path: str
-    code: Literal["REQUIRED", "UNKNOWN_FIELD", "WRONG_TYPE", "TOO_SHORT", "TOO_LONG", "TOO_FEW", "TOO_MANY", "OUT_OF_RANGE", "IN_FUTURE", "NOT_ALLOWED", "BAD_FORMAT"]
+    code: Literal["REQUIRED", "UNKNOWN_FIELD", "WRONG_TYPE", "TOO_SHORT", "TOO_LONG", "TOO_FEW", "TOO_MANY", "OUT_OF_RANGE", "IN_FUTURE", "NOT_ALLOWED", "BAD_FORMAT", "UNKNOWN_PARAMETER"]
     message: str
     value: NotRequired[str | float | bool]
+    nearest: NotRequired[str | None]
+
+
+class Warning(TypedDict):
+    path: str
+    code: Literal["UNKNOWN_MEMBER"]
+    nearest: str | None
 
 
 class WebhookPayloadDataShipmentMonetary(TypedDict):

@@ -3,7 +3,7 @@
 
 import { client } from './client.gen.ts';
 import type { Client, ClientMeta, Options as Options2, RequestResult, TDataShape } from './client/index.ts';
-import type { CheckAddressData, CheckAddressErrors, CheckAddressResponses, ConfirmLabelsData, ConfirmLabelsErrors, ConfirmLabelsResponses, CreateLabelData, CreateLabelErrors, CreateLabelResponses, CreateParcelsData, CreateParcelsErrors, CreateParcelsResponses, CreateShipmentsData, CreateShipmentsErrors, CreateShipmentsResponses, CreateTokenData, CreateTokenErrors, CreateTokenResponses, DeleteParcelData, DeleteParcelErrors, DeleteParcelResponses, DeleteParcelsData, DeleteParcelsErrors, DeleteParcelsResponses, DeleteSandboxEntityData, DeleteSandboxEntityErrors, DeleteSandboxEntityResponses, ImportShipmentsData, ImportShipmentsErrors, ImportShipmentsResponses, ListOrdersData, ListOrdersErrors, ListOrdersResponses, ListParcelsData, ListParcelsErrors, ListParcelsResponses, NotifyRecipientData, NotifyRecipientErrors, NotifyRecipientResponses, ReadDeliveryTimesData, ReadDeliveryTimesErrors, ReadDeliveryTimesResponses, ReadEfficiencyIndexData, ReadEfficiencyIndexErrors, ReadEfficiencyIndexResponses, ReadJobData, ReadJobErrors, ReadJobResponses, ReadLabelData, ReadLabelErrors, ReadLabelResponses, ReadNotificationData, ReadNotificationErrors, ReadNotificationResponses, ReadOrderData, ReadOrderErrors, ReadOrderResponses, ReadParcelData, ReadParcelErrors, ReadParcelResponses, ReadSandboxEntityData, ReadSandboxEntityErrors, ReadSandboxEntityResponses, ReadShipmentData, ReadShipmentErrors, ReadShipmentResponses, ReadStockReleaseData, ReadStockReleaseErrors, ReadStockReleaseResponses, ReadTransmissionData, ReadTransmissionErrors, ReadTransmissionResponses, ReleaseStockData, ReleaseStockErrors, ReleaseStockResponses, ReplaceSandboxEntityData, ReplaceSandboxEntityErrors, ReplaceSandboxEntityResponses, SearchShipmentsData, SearchShipmentsErrors, SearchShipmentsResponses, UpdateParcelData, UpdateParcelErrors, UpdateParcelResponses, UpdateSandboxEntityData, UpdateSandboxEntityErrors, UpdateSandboxEntityResponses } from './types.gen.ts';
+import type { CheckAddressData, CheckAddressErrors, CheckAddressResponses, ConfirmLabelsData, ConfirmLabelsErrors, ConfirmLabelsResponses, CreateLabelData, CreateLabelErrors, CreateLabelResponses, CreateParcelsData, CreateParcelsErrors, CreateParcelsResponses, CreateShipmentsData, CreateShipmentsErrors, CreateShipmentsResponses, CreateTokenData, CreateTokenErrors, CreateTokenResponses, DeleteParcelData, DeleteParcelErrors, DeleteParcelResponses, DeleteParcelsData, DeleteParcelsErrors, DeleteParcelsResponses, DeleteSandboxEntityData, DeleteSandboxEntityErrors, DeleteSandboxEntityResponses, ImportShipmentsData, ImportShipmentsErrors, ImportShipmentsResponses, ListOrdersData, ListOrdersErrors, ListOrdersResponses, ListParcelsData, ListParcelsErrors, ListParcelsResponses, NotifyRecipientData, NotifyRecipientErrors, NotifyRecipientResponses, ReadChannelData, ReadChannelErrors, ReadChannelResponses, ReadDeliveryTimesData, ReadDeliveryTimesErrors, ReadDeliveryTimesResponses, ReadEfficiencyIndexData, ReadEfficiencyIndexErrors, ReadEfficiencyIndexResponses, ReadJobData, ReadJobErrors, ReadJobResponses, ReadLabelData, ReadLabelErrors, ReadLabelResponses, ReadNotificationData, ReadNotificationErrors, ReadNotificationResponses, ReadOrderData, ReadOrderErrors, ReadOrderResponses, ReadParcelData, ReadParcelErrors, ReadParcelResponses, ReadSandboxEntityData, ReadSandboxEntityErrors, ReadSandboxEntityResponses, ReadShipmentData, ReadShipmentErrors, ReadShipmentResponses, ReadStockReleaseData, ReadStockReleaseErrors, ReadStockReleaseResponses, ReadTransmissionData, ReadTransmissionErrors, ReadTransmissionResponses, ReleaseStockData, ReleaseStockErrors, ReleaseStockResponses, ReplaceSandboxEntityData, ReplaceSandboxEntityErrors, ReplaceSandboxEntityResponses, SearchShipmentsData, SearchShipmentsErrors, SearchShipmentsResponses, UpdateParcelData, UpdateParcelErrors, UpdateParcelResponses, UpdateSandboxEntityData, UpdateSandboxEntityErrors, UpdateSandboxEntityResponses } from './types.gen.ts';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -72,6 +72,20 @@ export class WaybillApi extends HeyApiClient {
                 'Content-Type': 'application/json',
                 ...options.headers
             }
+        });
+    }
+    
+    /**
+     * Read what this key may use
+     *
+     * The couriers, boxes, platforms and languages that requests may name, the status details that shipments may have, the key's scopes and the channel's limits. Every `INVALID_…` error of an item leads here.
+     */
+    public readChannel<ThrowOnError extends boolean = true>(options?: Options<ReadChannelData, ThrowOnError>): RequestResult<ReadChannelResponses, ReadChannelErrors, ThrowOnError, 'data'> {
+        return (options?.client ?? this.client).get<ReadChannelResponses, ReadChannelErrors, ThrowOnError, 'data'>({
+            responseStyle: 'data',
+            security: [{ scheme: 'bearer', type: 'http' }],
+            url: '/v2/channel',
+            ...options
         });
     }
     

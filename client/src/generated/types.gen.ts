@@ -13,6 +13,10 @@ export type AcceptedImport = {
      */
     statusUrl: string;
     totalShipments: number;
+    /**
+     * Members of the request's body that are not known and had no effect, at most 20. Absent if there is none.
+     */
+    warnings?: Array<Warning>;
 };
 
 export type AcceptedNotification = {
@@ -20,6 +24,10 @@ export type AcceptedNotification = {
     shipmentId: number;
     event: string;
     status: 'accepted';
+    /**
+     * Members of the request's body that are not known and had no effect, at most 20. Absent if there is none.
+     */
+    warnings?: Array<Warning>;
 };
 
 export type AcceptedParcels = {
@@ -30,6 +38,10 @@ export type AcceptedParcels = {
      */
     statusUrl: string;
     totalParcels: number;
+    /**
+     * Members of the request's body that are not known and had no effect, at most 20. Absent if there is none.
+     */
+    warnings?: Array<Warning>;
 };
 
 export type AddressCheck = {
@@ -87,6 +99,10 @@ export type AddressCheck = {
         postcode: string | null;
         country: string;
     }>;
+    /**
+     * Members of the request's body that are not known and had no effect, at most 20. Absent if there is none.
+     */
+    warnings?: Array<Warning>;
 };
 
 export type AddressCheckRequest = {
@@ -127,6 +143,14 @@ export type BenchmarksUnavailable = {
      */
     violations?: Array<Violation>;
     /**
+     * of UNKNOWN_PARAMETER: the first name that the call does not have
+     */
+    parameter?: string;
+    /**
+     * of UNKNOWN_PARAMETER: the parameter with the most similar name; null if none is similar
+     */
+    nearest?: string | null;
+    /**
      * as in the header X-Request-Id
      */
     requestId: string;
@@ -134,6 +158,132 @@ export type BenchmarksUnavailable = {
      * the same as `detail`, for readers of the shorter shape
      */
     message: string;
+};
+
+export type Channel = {
+    /**
+     * The channel's code.
+     */
+    code: string;
+    /**
+     * The channel's name.
+     */
+    name: string;
+    /**
+     * Couriers that the channel ships with.
+     */
+    couriers: Array<{
+        /**
+         * Courier code, to be used as `courier`.
+         */
+        code: string;
+        /**
+         * Name of the courier, understood as `courier` too.
+         */
+        name: string;
+        /**
+         * The channel's own names of the courier, understood as `courier` too, in any case.
+         */
+        transcodings: Array<string>;
+        /**
+         * Formats of the labels that POST /v2/labels makes; empty if it makes none.
+         */
+        labelFormats: Array<LabelFormat>;
+    }>;
+    /**
+     * The company's box registry.
+     */
+    boxes: Array<{
+        /**
+         * To be used as `boxCode` of a parcel.
+         */
+        code: string;
+        /**
+         * Length in cm.
+         */
+        length: number;
+        /**
+         * Width in cm.
+         */
+        width: number;
+        /**
+         * Height in cm.
+         */
+        height: number;
+    }>;
+    /**
+     * The platform registry: values of `origin` and `source`.
+     */
+    platforms: Array<string>;
+    /**
+     * Values of `language`, ISO 639-1.
+     */
+    languages: Array<string>;
+    /**
+     * Details that a status may have.
+     */
+    statusDetails: Array<{
+        /**
+         * What `statusDetail` of a shipment is; 0 stands for none and is not listed.
+         */
+        id: number;
+        /**
+         * The status that the detail belongs to; null for any.
+         */
+        status: Status | null;
+        /**
+         * Whether the parcel is held in depot, so that it can be released.
+         */
+        heldInDepot: boolean;
+        /**
+         * Text for recipients by language.
+         */
+        description: {
+            [key: string]: unknown | string;
+        };
+    }>;
+    /**
+     * Scopes of the API key.
+     */
+    scopes: Array<string>;
+    limits: {
+        /**
+         * Requests that the channel may make at once.
+         */
+        bucketSize: number;
+        /**
+         * Requests added a minute, all at once.
+         */
+        refillRate: number;
+        /**
+         * Life of an access token in seconds.
+         */
+        tokenLifeSeconds: number;
+        /**
+         * Shipments of POST /v2/shipments.
+         */
+        shipmentsPerCreate: number;
+        /**
+         * Shipments of POST /v2/shipments/import.
+         */
+        shipmentsPerImport: number;
+        /**
+         * Parcels of a shipment.
+         */
+        parcelsPerShipment: number;
+        /**
+         * Order lines of a shipment.
+         */
+        orderItemsPerShipment: number;
+        /**
+         * Parcels of POST /v2/labels.
+         */
+        parcelsPerLabel: number;
+        /**
+         * Largest `limit` of GET /v2/shipments.
+         */
+        searchPageSize: number;
+    };
 };
 
 export type ConfirmRequest = {
@@ -199,6 +349,10 @@ export type Confirmation = {
      * those that hold confirmedIds and alreadyConfirmedIds, the latest first
      */
     transmissions: Array<Transmission>;
+    /**
+     * Members of the request's body that are not known and had no effect, at most 20. Absent if there is none.
+     */
+    warnings?: Array<Warning>;
 };
 
 export type Consignee = {
@@ -289,6 +443,10 @@ export type CreatedShipments = {
      * in the order of the request
      */
     items: Array<CreatedShipment>;
+    /**
+     * Members of the request's body that are not known and had no effect, at most 20. Absent if there is none.
+     */
+    warnings?: Array<Warning>;
 };
 
 export type DeliveryTimes = {
@@ -308,6 +466,10 @@ export type DeliveryTimes = {
      */
     best?: FastestCourier | null;
     ranking: Array<CourierDeliveryTimes>;
+    /**
+     * Members of the request's body that are not known and had no effect, at most 20. Absent if there is none.
+     */
+    warnings?: Array<Warning>;
 };
 
 export type EfficiencyIndex = {
@@ -323,6 +485,10 @@ export type EfficiencyIndex = {
      */
     asOf?: string;
     ranking: Array<CourierEfficiency>;
+    /**
+     * Members of the request's body that are not known and had no effect, at most 20. Absent if there is none.
+     */
+    warnings?: Array<Warning>;
 };
 
 export type ErrorBody = {
@@ -390,6 +556,10 @@ export type ImportJob = {
      * what came of the call to webhookUrl; null without one
      */
     callback: ImportCallback | null;
+    /**
+     * Members of the request's body that are not known and had no effect, at most 20. Absent if there is none.
+     */
+    warnings?: Array<Warning>;
 };
 
 export type ImportResult = {
@@ -449,6 +619,10 @@ export type Label = {
     labelFormat: LabelFormat;
     extShipmentId: string | null;
     isExisting: boolean;
+    /**
+     * Members of the request's body that are not known and had no effect, at most 20. Absent if there is none.
+     */
+    warnings?: Array<Warning>;
 };
 
 export type LabelAgain = {
@@ -466,6 +640,10 @@ export type LabelAgain = {
     labelFormat: LabelFormat;
     extShipmentId: string | null;
     isExisting: boolean;
+    /**
+     * Members of the request's body that are not known and had no effect, at most 20. Absent if there is none.
+     */
+    warnings?: Array<Warning>;
     /**
      * ISO 8601
      */
@@ -541,6 +719,14 @@ export type LabelProblem = {
      * the first of them
      */
     violations?: Array<Violation>;
+    /**
+     * of UNKNOWN_PARAMETER: the first name that the call does not have
+     */
+    parameter?: string;
+    /**
+     * of UNKNOWN_PARAMETER: the parameter with the most similar name; null if none is similar
+     */
+    nearest?: string | null;
     /**
      * as in the header X-Request-Id
      */
@@ -989,6 +1175,10 @@ export type OrderParcel = {
      * ISO 8601
      */
     updatedAt: string;
+    /**
+     * Members of the request's body that are not known and had no effect, at most 20. Absent if there is none.
+     */
+    warnings?: Array<Warning>;
 };
 
 export type OrderParcelPage = {
@@ -1126,6 +1316,14 @@ export type ProblemDocument = {
      */
     violations?: Array<Violation>;
     /**
+     * of UNKNOWN_PARAMETER: the first name that the call does not have
+     */
+    parameter?: string;
+    /**
+     * of UNKNOWN_PARAMETER: the parameter with the most similar name; null if none is similar
+     */
+    nearest?: string | null;
+    /**
      * as in the header X-Request-Id
      */
     requestId: string;
@@ -1146,6 +1344,10 @@ export type SandboxEntity = {
      */
     createdAt: string;
     updatedAt: string | null;
+    /**
+     * Members of the request's body that are not known and had no effect, at most 20. Absent if there is none.
+     */
+    warnings?: Array<Warning>;
 };
 
 export type SandboxPatch = {
@@ -1298,6 +1500,10 @@ export type StockRelease = {
     courierOutcome: 'ok' | 'error' | 'pending';
     message: string | null;
     releaseId: number;
+    /**
+     * Members of the request's body that are not known and had no effect, at most 20. Absent if there is none.
+     */
+    warnings?: Array<Warning>;
 };
 
 export type StockReleaseAgain = {
@@ -1406,12 +1612,31 @@ export type Violation = {
      * dotted: `parcels[0].weight`; empty for the whole
      */
     path: string;
-    code: 'REQUIRED' | 'UNKNOWN_FIELD' | 'WRONG_TYPE' | 'TOO_SHORT' | 'TOO_LONG' | 'TOO_FEW' | 'TOO_MANY' | 'OUT_OF_RANGE' | 'IN_FUTURE' | 'NOT_ALLOWED' | 'BAD_FORMAT';
+    code: 'REQUIRED' | 'UNKNOWN_FIELD' | 'WRONG_TYPE' | 'TOO_SHORT' | 'TOO_LONG' | 'TOO_FEW' | 'TOO_MANY' | 'OUT_OF_RANGE' | 'IN_FUTURE' | 'NOT_ALLOWED' | 'BAD_FORMAT' | 'UNKNOWN_PARAMETER';
     message: string;
     /**
      * the rejected value, a text cut after 100 characters; absent for lists, objects and what may be a secret
      */
     value?: string | number | boolean;
+    /**
+     * of UNKNOWN_PARAMETER: the parameter with the most similar name; null if none is similar
+     */
+    nearest?: string | null;
+};
+
+export type Warning = {
+    /**
+     * Where the member is in the body, dotted.
+     */
+    path: string;
+    /**
+     * The only code so far.
+     */
+    code: 'UNKNOWN_MEMBER';
+    /**
+     * The documented member with the most similar name; null if none is similar.
+     */
+    nearest: string | null;
 };
 
 /**
@@ -1582,6 +1807,63 @@ export type CreateTokenResponses = {
 
 export type CreateTokenResponse = CreateTokenResponses[keyof CreateTokenResponses];
 
+export type ReadChannelData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v2/channel';
+};
+
+export type ReadChannelErrors = {
+    /**
+     * BAD_REQUEST_TARGET: The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.
+     */
+    400: ErrorBody;
+    /**
+     * INVALID_TOKEN: The access token is missing, not valid or expired, or its key or channel has been switched off.
+     */
+    401: ErrorBody;
+    /**
+     * NO_CHANNEL_CONTEXT: The token belongs to no channel.
+     *
+     * MISSING_SCOPE: The API key lacks the scope that the call needs; the message names it.
+     *
+     * KEY_SUSPENDED: The key is suspended for an hour after 10 answers 429 within 5 minutes.
+     */
+    403: ErrorBody;
+    /**
+     * NOT_ACCEPTABLE: The header Accept excludes JSON, the only format of the answers.
+     */
+    406: ErrorBody;
+    /**
+     * UNKNOWN_PARAMETER: The call has no query parameter of this name; `nearest` is the one with the most similar name.
+     */
+    422: ProblemDocument;
+    /**
+     * RATE_LIMITED: The request budget is used up; at the token call, too many invalid API keys came from this address.
+     */
+    429: ErrorBody;
+    /**
+     * INTERNAL_ERROR: An error on the side of the service.
+     */
+    500: ErrorBody;
+    /**
+     * STORE_UNAVAILABLE: The store of the service is unavailable; nothing was acknowledged.
+     */
+    503: ErrorBody;
+};
+
+export type ReadChannelError = ReadChannelErrors[keyof ReadChannelErrors];
+
+export type ReadChannelResponses = {
+    /**
+     * The channel of the access token.
+     */
+    200: Channel;
+};
+
+export type ReadChannelResponse = ReadChannelResponses[keyof ReadChannelResponses];
+
 export type SearchShipmentsData = {
     body?: never;
     path?: never;
@@ -1667,6 +1949,8 @@ export type SearchShipmentsErrors = {
     406: ErrorBody;
     /**
      * VALIDATION_FAILED: The request violates the documented rules; `violations` lists what and where.
+     *
+     * UNKNOWN_PARAMETER: The call has no query parameter of this name; `nearest` is the one with the most similar name.
      */
     422: ProblemDocument;
     /**
@@ -1753,6 +2037,8 @@ export type CreateShipmentsErrors = {
     413: ErrorBody;
     /**
      * VALIDATION_FAILED: The request violates the documented rules; `violations` lists what and where.
+     *
+     * UNKNOWN_PARAMETER: The call has no query parameter of this name; `nearest` is the one with the most similar name.
      */
     422: ProblemDocument;
     /**
@@ -1821,6 +2107,10 @@ export type ReadShipmentErrors = {
      * NOT_ACCEPTABLE: The header Accept excludes JSON, the only format of the answers.
      */
     406: ErrorBody;
+    /**
+     * UNKNOWN_PARAMETER: The call has no query parameter of this name; `nearest` is the one with the most similar name.
+     */
+    422: ProblemDocument;
     /**
      * RATE_LIMITED: The request budget is used up; at the token call, too many invalid API keys came from this address.
      */
@@ -1903,6 +2193,8 @@ export type ImportShipmentsErrors = {
     413: ErrorBody;
     /**
      * VALIDATION_FAILED: The request violates the documented rules; `violations` lists what and where.
+     *
+     * UNKNOWN_PARAMETER: The call has no query parameter of this name; `nearest` is the one with the most similar name.
      */
     422: ProblemDocument;
     /**
@@ -2001,6 +2293,8 @@ export type ReleaseStockErrors = {
     /**
      * VALIDATION_FAILED: The request violates the documented rules; `violations` lists what and where.
      *
+     * UNKNOWN_PARAMETER: The call has no query parameter of this name; `nearest` is the one with the most similar name.
+     *
      * CARRIER_REFUSED: The carrier refuses; the message is its own.
      */
     422: ProblemDocument;
@@ -2080,6 +2374,10 @@ export type ReadStockReleaseErrors = {
      * NOT_ACCEPTABLE: The header Accept excludes JSON, the only format of the answers.
      */
     406: ErrorBody;
+    /**
+     * UNKNOWN_PARAMETER: The call has no query parameter of this name; `nearest` is the one with the most similar name.
+     */
+    422: ProblemDocument;
     /**
      * RATE_LIMITED: The request budget is used up; at the token call, too many invalid API keys came from this address.
      */
@@ -2175,6 +2473,8 @@ export type NotifyRecipientErrors = {
     413: ErrorBody;
     /**
      * VALIDATION_FAILED: The request violates the documented rules; `violations` lists what and where.
+     *
+     * UNKNOWN_PARAMETER: The call has no query parameter of this name; `nearest` is the one with the most similar name.
      */
     422: ProblemDocument;
     /**
@@ -2250,6 +2550,10 @@ export type ReadNotificationErrors = {
      */
     406: ErrorBody;
     /**
+     * UNKNOWN_PARAMETER: The call has no query parameter of this name; `nearest` is the one with the most similar name.
+     */
+    422: ProblemDocument;
+    /**
      * RATE_LIMITED: The request budget is used up; at the token call, too many invalid API keys came from this address.
      */
     429: ErrorBody;
@@ -2314,6 +2618,10 @@ export type ReadJobErrors = {
      */
     406: ErrorBody;
     /**
+     * UNKNOWN_PARAMETER: The call has no query parameter of this name; `nearest` is the one with the most similar name.
+     */
+    422: ProblemDocument;
+    /**
      * RATE_LIMITED: The request budget is used up; at the token call, too many invalid API keys came from this address.
      */
     429: ErrorBody;
@@ -2376,6 +2684,10 @@ export type DeleteSandboxEntityErrors = {
      */
     406: ErrorBody;
     /**
+     * UNKNOWN_PARAMETER: The call has no query parameter of this name; `nearest` is the one with the most similar name.
+     */
+    422: ProblemDocument;
+    /**
      * RATE_LIMITED: The request budget is used up; at the token call, too many invalid API keys came from this address.
      */
     429: ErrorBody;
@@ -2437,6 +2749,10 @@ export type ReadSandboxEntityErrors = {
      * NOT_ACCEPTABLE: The header Accept excludes JSON, the only format of the answers.
      */
     406: ErrorBody;
+    /**
+     * UNKNOWN_PARAMETER: The call has no query parameter of this name; `nearest` is the one with the most similar name.
+     */
+    422: ProblemDocument;
     /**
      * RATE_LIMITED: The request budget is used up; at the token call, too many invalid API keys came from this address.
      */
@@ -2514,6 +2830,8 @@ export type UpdateSandboxEntityErrors = {
     413: ErrorBody;
     /**
      * VALIDATION_FAILED: The request violates the documented rules; `violations` lists what and where.
+     *
+     * UNKNOWN_PARAMETER: The call has no query parameter of this name; `nearest` is the one with the most similar name.
      */
     422: ProblemDocument;
     /**
@@ -2593,6 +2911,8 @@ export type ReplaceSandboxEntityErrors = {
     413: ErrorBody;
     /**
      * VALIDATION_FAILED: The request violates the documented rules; `violations` lists what and where.
+     *
+     * UNKNOWN_PARAMETER: The call has no query parameter of this name; `nearest` is the one with the most similar name.
      */
     422: ProblemDocument;
     /**
@@ -2671,6 +2991,8 @@ export type ListOrdersErrors = {
     406: ErrorBody;
     /**
      * VALIDATION_FAILED: The request violates the documented rules; `violations` lists what and where.
+     *
+     * UNKNOWN_PARAMETER: The call has no query parameter of this name; `nearest` is the one with the most similar name.
      */
     422: ProblemDocument;
     /**
@@ -2735,6 +3057,10 @@ export type ReadOrderErrors = {
      * NOT_ACCEPTABLE: The header Accept excludes JSON, the only format of the answers.
      */
     406: ErrorBody;
+    /**
+     * UNKNOWN_PARAMETER: The call has no query parameter of this name; `nearest` is the one with the most similar name.
+     */
+    422: ProblemDocument;
     /**
      * RATE_LIMITED: The request budget is used up; at the token call, too many invalid API keys came from this address.
      */
@@ -2805,6 +3131,8 @@ export type DeleteParcelsErrors = {
     406: ErrorBody;
     /**
      * VALIDATION_FAILED: The request violates the documented rules; `violations` lists what and where.
+     *
+     * UNKNOWN_PARAMETER: The call has no query parameter of this name; `nearest` is the one with the most similar name.
      */
     422: ProblemDocument;
     /**
@@ -2881,6 +3209,8 @@ export type ListParcelsErrors = {
     406: ErrorBody;
     /**
      * VALIDATION_FAILED: The request violates the documented rules; `violations` lists what and where.
+     *
+     * UNKNOWN_PARAMETER: The call has no query parameter of this name; `nearest` is the one with the most similar name.
      */
     422: ProblemDocument;
     /**
@@ -2967,6 +3297,8 @@ export type CreateParcelsErrors = {
     413: ErrorBody;
     /**
      * VALIDATION_FAILED: The request violates the documented rules; `violations` lists what and where.
+     *
+     * UNKNOWN_PARAMETER: The call has no query parameter of this name; `nearest` is the one with the most similar name.
      */
     422: ProblemDocument;
     /**
@@ -3038,6 +3370,10 @@ export type DeleteParcelErrors = {
      */
     406: ErrorBody;
     /**
+     * UNKNOWN_PARAMETER: The call has no query parameter of this name; `nearest` is the one with the most similar name.
+     */
+    422: ProblemDocument;
+    /**
      * RATE_LIMITED: The request budget is used up; at the token call, too many invalid API keys came from this address.
      */
     429: ErrorBody;
@@ -3101,6 +3437,10 @@ export type ReadParcelErrors = {
      * NOT_ACCEPTABLE: The header Accept excludes JSON, the only format of the answers.
      */
     406: ErrorBody;
+    /**
+     * UNKNOWN_PARAMETER: The call has no query parameter of this name; `nearest` is the one with the most similar name.
+     */
+    422: ProblemDocument;
     /**
      * RATE_LIMITED: The request budget is used up; at the token call, too many invalid API keys came from this address.
      */
@@ -3180,6 +3520,8 @@ export type UpdateParcelErrors = {
     413: ErrorBody;
     /**
      * VALIDATION_FAILED: The request violates the documented rules; `violations` lists what and where.
+     *
+     * UNKNOWN_PARAMETER: The call has no query parameter of this name; `nearest` is the one with the most similar name.
      */
     422: ProblemDocument;
     /**
@@ -3266,6 +3608,8 @@ export type CheckAddressErrors = {
     413: ErrorBody;
     /**
      * VALIDATION_FAILED: The request violates the documented rules; `violations` lists what and where.
+     *
+     * UNKNOWN_PARAMETER: The call has no query parameter of this name; `nearest` is the one with the most similar name.
      *
      * PROVIDER_CANNOT_SERVE: The street registry takes Italian addresses only, and only for channels that ship with its carrier.
      */
@@ -3359,6 +3703,8 @@ export type CreateLabelErrors = {
     /**
      * VALIDATION_FAILED: The request violates the documented rules; `violations` lists what and where.
      *
+     * UNKNOWN_PARAMETER: The call has no query parameter of this name; `nearest` is the one with the most similar name.
+     *
      * CARRIER_REFUSED: The carrier refuses; the message is its own.
      */
     422: LabelProblem;
@@ -3438,6 +3784,10 @@ export type ReadLabelErrors = {
      * NOT_ACCEPTABLE: The header Accept excludes JSON, the only format of the answers.
      */
     406: ErrorBody;
+    /**
+     * UNKNOWN_PARAMETER: The call has no query parameter of this name; `nearest` is the one with the most similar name.
+     */
+    422: ProblemDocument;
     /**
      * RATE_LIMITED: The request budget is used up; at the token call, too many invalid API keys came from this address.
      */
@@ -3521,6 +3871,8 @@ export type ConfirmLabelsErrors = {
     /**
      * VALIDATION_FAILED: The request violates the documented rules; `violations` lists what and where.
      *
+     * UNKNOWN_PARAMETER: The call has no query parameter of this name; `nearest` is the one with the most similar name.
+     *
      * CARRIER_REFUSED: The carrier refuses; the message is its own.
      */
     422: LabelProblem;
@@ -3601,6 +3953,10 @@ export type ReadTransmissionErrors = {
      */
     406: ErrorBody;
     /**
+     * UNKNOWN_PARAMETER: The call has no query parameter of this name; `nearest` is the one with the most similar name.
+     */
+    422: ProblemDocument;
+    /**
      * RATE_LIMITED: The request budget is used up; at the token call, too many invalid API keys came from this address.
      */
     429: ErrorBody;
@@ -3668,6 +4024,8 @@ export type ReadDeliveryTimesErrors = {
     413: ErrorBody;
     /**
      * VALIDATION_FAILED: The request violates the documented rules; `violations` lists what and where.
+     *
+     * UNKNOWN_PARAMETER: The call has no query parameter of this name; `nearest` is the one with the most similar name.
      */
     422: ProblemDocument;
     /**
@@ -3740,6 +4098,8 @@ export type ReadEfficiencyIndexErrors = {
     413: ErrorBody;
     /**
      * VALIDATION_FAILED: The request violates the documented rules; `violations` lists what and where.
+     *
+     * UNKNOWN_PARAMETER: The call has no query parameter of this name; `nearest` is the one with the most similar name.
      */
     422: ProblemDocument;
     /**

@@ -1,7 +1,9 @@
 /** Address checks (document 1, "Addresses"): what is asked, what is answered. */
+
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { nullableText as text } from "#core/platform/schema/nullable.ts";
 import { countryCodeOrItaly } from "#core/platform/schema/text-forms.ts";
+import { warnings } from "#core/platform/schema/unknown-members.ts";
 
 const optional = <T extends TSchema>(schema: T) => Type.Optional(schema);
 const given = Type.String({ minLength: 1, maxLength: 255 });
@@ -85,6 +87,7 @@ export const AddressCheckView = Type.Object({
     description:
       "filled by the national carrier's street registry, and by the offline gazetteer where the name is ambiguous",
   }),
+  warnings,
 });
 export type AddressCheckView = Static<typeof AddressCheckView>;
 

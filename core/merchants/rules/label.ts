@@ -1,4 +1,5 @@
 /** Labels (document 1, "Labels"): what is asked for, what is kept and what is answered. */
+
 import { createHash } from "node:crypto";
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { plainReference, referenceText } from "#core/events/rules/reference.ts";
@@ -9,6 +10,7 @@ import {
   currencyCode,
   emailAddressOrEmpty,
 } from "#core/platform/schema/text-forms.ts";
+import { warnings } from "#core/platform/schema/unknown-members.ts";
 import { centimetres, kilograms } from "./measure.ts";
 
 /** Document 1, "Limits". */
@@ -147,6 +149,7 @@ export const LabelView = Type.Object({
   labelFormat: LabelFormat,
   extShipmentId: Type.Union([Type.String(), Type.Null()]),
   isExisting: Type.Boolean(),
+  warnings,
 });
 export type LabelView = Static<typeof LabelView>;
 

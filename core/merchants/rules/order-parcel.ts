@@ -1,8 +1,10 @@
 /** Parcels of orders (document 1, "Order parcel"): what a request says, what is shown, what a change does to the order. */
+
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { referenceText } from "#core/events/rules/reference.ts";
 import { nullableNumber as number, nullableText as text } from "#core/platform/schema/nullable.ts";
 import { countryCode } from "#core/platform/schema/text-forms.ts";
+import { warnings } from "#core/platform/schema/unknown-members.ts";
 import { instantOf, romeIso } from "#core/platform/time/rome-time.ts";
 import { centimetres, kilograms } from "./measure.ts";
 import {
@@ -61,6 +63,7 @@ export const OrderParcelView = Type.Object({
   shippingNotes: text,
   createdAt: Type.String({ description: "ISO 8601" }),
   updatedAt: Type.String({ description: "ISO 8601" }),
+  warnings,
 });
 export type OrderParcelView = Static<typeof OrderParcelView>;
 

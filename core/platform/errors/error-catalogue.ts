@@ -209,6 +209,12 @@ const MERCHANT = {
     CORRECT,
     "calls with a body",
   ),
+  UNKNOWN_PARAMETER: row(
+    422,
+    "The call has no query parameter of this name; `nearest` is the one with the most similar name.",
+    "Correct the name, or leave the parameter out.",
+    "calls with credentials",
+  ),
   PROVIDER_CANNOT_SERVE: row(
     422,
     "The street registry takes Italian addresses only, and only for channels that ship with its carrier.",

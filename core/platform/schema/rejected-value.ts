@@ -25,7 +25,8 @@ export function rejectedValue(request: unknown, path: string): unknown {
   return Number.isFinite(value) || typeof value === "boolean" ? value : undefined;
 }
 
-function shortened(text: string): string {
+/** At most `VALUE_LENGTH` code points of it. */
+export function shortened(text: string): string {
   // A code point has at most two units.
   const points = [...text.slice(0, 2 * VALUE_LENGTH + 2)];
   return points.length > VALUE_LENGTH ? `${points.slice(0, VALUE_LENGTH).join("")}…` : text;

@@ -1,7 +1,10 @@
 /** From an item of a creation to the shipment that is kept, or to what is wrong with it (document 1, "Shipments"). */
 import { isItalianCap } from "#core/benchmarks/rules/lane.ts";
+import { limit } from "#core/platform/schema/limit.ts";
+import { invalidName, notAllowed } from "./invalid-name.ts";
 import {
   isLanguage,
+  LANGUAGES,
   type Parcel,
   planningOf,
   type ShipmentInput,
@@ -76,12 +79,10 @@ export function prepareShipment(
   const courier = findCourier(input.courier, context);
   const language = input.language ?? "it";
   const errors = [
-    ...courierErrors(courier, context),
-    ...(isLanguage(language)
-      ? []
-      : [error("INVALID_LANGUAGE", "language", "The language is not supported.")]),
+    ...courierErrors(input.courier, courier, context),
+    ...languageErrors(language),
     ...originErrors(input.origin, context),
-    ...(input.parcels ?? []).flatMap((parcel, at) => parcelErrors(parcel, at, context)),
+    ...parcelsErrors(input.parcels ?? [], context),
   ];
   if (errors.length > 0 || courier === null || !isLanguage(language)) {
     return { kind: "rejected", errors };
@@ -165,25 +166,70 @@ function findCourier(text: string, { couriers, variants }: CreationContext): str
   );
 }
 
-function courierErrors(code: string | null, { variants }: CreationContext): ItemError[] {
-  if (code === null) return [error("INVALID_COURIER", "courier", "The courier is not known.")];
+function courierErrors(text: string, code: string | null, context: CreationContext): ItemError[] {
+  if (code === null) return [unknownCourier(text, context)];
+  const { variants } = context;
   if (variants.get(code)?.shippingEnabled) return [];
   const message = `The courier ${code} is not enabled for the channel.`;
   return [error("COURIER_NOT_CONFIGURED", "courier", message)];
 }
 
-function originErrors(origin: string | undefined, { platforms }: CreationContext): ItemError[] {
-  if (origin === undefined || platforms.has(origin)) return [];
-  return [error("INVALID_ORIGIN", "origin", "The origin is not in the platform registry.")];
+/** Allowed are the couriers that the channel ships with, by any name. */
+function unknownCourier(text: string, { couriers, variants }: CreationContext): ItemError {
+  const enabled = [...variants.values()].filter(({ shippingEnabled }) => shippingEnabled);
+  const others = enabled.flatMap(({ code, transcodings }) =>
+    [couriers.get(code)?.name ?? code, ...transcodings].map((name) => [name, code] as const),
+  );
+  const codes = enabled.map(({ code }) => code);
+  const message = invalidName("The courier {} is not known.", text, codes, new Map(others));
+  return error("INVALID_COURIER", "courier", message);
 }
 
-/** A parcel needs either boxCode and weight, or weight, length, width and height. */
-function parcelErrors(parcel: Parcel, at: number, { boxes }: CreationContext): ItemError[] {
+function languageErrors(language: string): ItemError[] {
+  if (isLanguage(language)) return [];
+  const message = invalidName("The language {} is not supported.", language, LANGUAGES);
+  return [error("INVALID_LANGUAGE", "language", message)];
+}
+
+function originErrors(origin: string | undefined, { platforms }: CreationContext): ItemError[] {
+  if (origin === undefined || platforms.has(origin)) return [];
+  const problem = "The origin {} is not in the platform registry.";
+  return [error("INVALID_ORIGIN", "origin", invalidName(problem, origin, platforms))];
+}
+
+/** A job keeps its errors for 30 days, and 5,000 items may have 100 wrong box codes each. */
+const BOXES_NAMED = limit(
+  5,
+  "errors of an item that list the boxes and the nearest one",
+  "further errors name the value alone",
+);
+
+function parcelsErrors(parcels: readonly Parcel[], context: CreationContext): ItemError[] {
+  const errors: ItemError[] = [];
+  for (const [at, parcel] of parcels.entries()) {
+    errors.push(...parcelErrors(parcel, at, context, errors.length < BOXES_NAMED));
+  }
+  return errors;
+}
+
+/**
+ * A parcel needs either boxCode and weight, or weight, length, width and height.
+ * @param isNamed whether an error lists the boxes that there are
+ */
+function parcelErrors(
+  parcel: Parcel,
+  at: number,
+  { boxes }: CreationContext,
+  isNamed: boolean,
+): ItemError[] {
   const { boxCode, length, width, height } = parcel;
   const field = `parcels[${at}]`;
   if (boxCode !== undefined) {
     if (boxes.has(boxCode)) return [];
-    const message = "The box code is not in the company's box registry.";
+    const problem = "The box code {} is not in the company's box registry.";
+    const message = isNamed
+      ? invalidName(problem, boxCode, boxes.keys())
+      : notAllowed(problem, boxCode);
     return [error("INVALID_BOX_CODE", `${field}.boxCode`, message)];
   }
   if (length !== undefined && width !== undefined && height !== undefined) return [];

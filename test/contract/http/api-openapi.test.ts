@@ -101,6 +101,7 @@ describe("the document", () => {
       ),
     );
     expect(marked.sort()).toEqual([
+      "/v2/channel",
       "/v2/labels/transmissions/{id}",
       "/v2/labels/{id}",
       "/v2/shipments/{id}/notifications/{notificationId}",
@@ -192,6 +193,7 @@ describe("what the API answers is what its schemas say", () => {
     const { labelId, transmissionId } = await askForLabels(answers);
     const asked = { action: "redeliver", redeliveryDate: null, digest: "x", askedAtMs: 0 };
     const { releaseId } = await claimRelease(own.runtime.redis, id, asked, 1_000);
+    await answers("readChannel", "/v2/channel");
     await answers("searchShipments", "/v2/shipments");
     await answers("readShipment", `/v2/shipments/${id}`);
     await answers("readStockRelease", `/v2/shipments/${id}/stock-releases/${releaseId}`);

@@ -105,8 +105,8 @@ describe("200", () => {
     expect([status, body]).toEqual([200, { items: [], total: 0, page: 1, limit: 20, pages: 0 }]);
   });
 
-  test("a parameter that the document does not know is ignored", async () => {
-    expect(await found("colour=red")).toEqual(ALL_DESC);
+  test("a parameter that the document does not know is refused", async () => {
+    expect((await search("colour=red")).body.code).toBe("UNKNOWN_PARAMETER");
   });
 });
 

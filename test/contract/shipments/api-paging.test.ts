@@ -73,7 +73,8 @@ describe("Link", () => {
 
   test("of 4,096 characters is sent, a longer one is not", async () => {
     const lengthOf = async (count: number) =>
-      (await get(`/v2/orders?limit=1&x=${"x".repeat(count)}`)).headers.get("link")?.length ?? null;
+      (await get(`/v2/orders?limit=1&source=${"x".repeat(count)}`)).headers.get("link")?.length ??
+      null;
     const short = (await lengthOf(100)) ?? 0;
     const most = 100 + Math.floor((4_096 - short) / 2);
     expect(await lengthOf(most)).toBeGreaterThan(4_094);

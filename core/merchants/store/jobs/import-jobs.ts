@@ -8,6 +8,7 @@ import { type Redis, run, script } from "#core/platform/redis/client.ts";
 import { companyKeys, companyPartition, companyTag, workKeys } from "#core/platform/redis/keys.ts";
 import { announce } from "#core/platform/redis/wake.ts";
 import { limit } from "#core/platform/schema/limit.ts";
+import type { Warning } from "#core/platform/schema/unknown-members.ts";
 import { type ImportCallbackView, UNSENT_CALLBACK } from "#core/shipments/rules/import-callback.ts";
 import { importSummary, successView } from "#core/shipments/rules/import-result.ts";
 import type { ItemError } from "#core/shipments/rules/new-shipment.ts";
@@ -64,6 +65,8 @@ export interface ImportJob {
   readonly error: string | null;
   readonly createdAtMs: number;
   readonly completedAtMs: number | null;
+  /** Of the request. */
+  readonly warnings: readonly Warning[];
 }
 
 export interface ImportSuccess {
@@ -115,6 +118,10 @@ export function importChunks() {
       characters += text.length;
       if (items.length === ITEMS_PER_CHUNK || characters >= CHUNK_CHARACTERS) close();
     },
+    /** Items that were added. */
+    count(): number {
+      return from + items.length;
+    },
     chunks(): readonly ImportChunk[] {
       close();
       return chunks;
@@ -129,11 +136,13 @@ export interface NewJob {
   /** Number of items in all chunks. */
   readonly total: number;
   readonly webhookUrl: string | null;
+  /** Absent: none. */
+  readonly warnings?: readonly Warning[];
 }
 
 /** @returns null when the channel has too many unfinished jobs */
 export async function acceptJob(redis: Redis, job: NewJob, nowMs: number): Promise<string | null> {
-  const { companyId, channelId, chunks, total, webhookUrl } = job;
+  const { companyId, channelId, chunks, total, webhookUrl, warnings = [] } = job;
   const jobId = randomUUID();
   const partition = companyPartition(companyId);
   const keys = companyKeys(partition);
@@ -157,6 +166,7 @@ export async function acceptJob(redis: Redis, job: NewJob, nowMs: number): Promi
     processed: 0,
     failed: 0,
     webhookUrl: webhookUrl ?? "",
+    warnings: warnings.length === 0 ? "" : JSON.stringify(warnings),
   };
   const reply = await run<number>(
     redis,
@@ -198,6 +208,7 @@ export async function readJob(
     webhookUrl: row["webhookUrl"] || null,
     callback: row["callback"] ? JSON.parse(row["callback"]) : null,
     error: row["error"] || null,
+    warnings: row["warnings"] ? JSON.parse(row["warnings"]) : [],
     createdAtMs,
     completedAtMs: row["completedAtMs"] ? Number(row["completedAtMs"]) : null,
   };
