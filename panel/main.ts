@@ -10,6 +10,7 @@ import { inviteFirstAdmin } from "#panel/server/accounts/first-admin.ts";
 import { createPanelApp } from "#panel/server/app.ts";
 import { ORDERS_BODY_BYTES } from "#panel/server/http/read-json.ts";
 import { webBundle } from "#panel/server/pages/web-bundle.ts";
+import { keepSearchable } from "#panel/server/shipments/keep-searchable.ts";
 
 /** Above our own limits, so that a body that is too large gets our problem document. */
 const SERVER_BODY_LIMIT_BYTES = 2 * ORDERS_BODY_BYTES;
@@ -45,6 +46,7 @@ export async function startPanel(runtime: Runtime): Promise<Running> {
   );
   // Checked in the background: a ClickHouse that does not answer must not delay the panel.
   void insights.sql.shutBecause().then((reason) => reason && log.warn(reason));
+  const searchable = keepSearchable(runtime);
   const { url } = listener;
   log.info({ url }, "panel listens");
   return {
@@ -55,7 +57,7 @@ export async function startPanel(runtime: Runtime): Promise<Running> {
     async stop() {
       // The streams of the overview would hold the stop.
       listener.drain();
-      await listener.stop();
+      await Promise.all([listener.stop(), searchable.stop()]);
       await Promise.all([benchmarks.close(), insights.close(), archive.close()]);
     },
   };

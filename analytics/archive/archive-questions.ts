@@ -15,6 +15,12 @@ import { ARCHIVED_SHIPMENTS, VALUE_COLUMNS, valueHash } from "./archive-rows.ts"
 import { absentRows, countingRows, listed, whole } from "./archive-table.ts";
 
 const DAY_MS = 86_400_000;
+/** 10 bytes each in a statement, which may have 256 KiB. */
+const NAMED_IDS = limit(
+  10_000,
+  "shipments found by part that the archive is asked for",
+  "the newest of them",
+);
 /** With this many matches, and this many times the end of the page, reading in the requested order soon finds a page. */
 export const MANY = limit(
   20_000,
@@ -198,7 +204,7 @@ function matching(
   kind: Kind | null,
   channelIds: readonly number[],
 ): string[] {
-  const { shipFrom, shipTo, statuses, updatedFrom, order } = query;
+  const { shipFrom, shipTo, statuses, updatedFrom, updatedTo, idTo, ids, order } = query;
   const where = [`channel ${oneOf(channelIds)}`];
   if (kind !== null) where.push(`kind = ${KINDS.indexOf(kind)}`);
   // This condition tells the engine that these rows are in the order of their ids.
@@ -211,12 +217,23 @@ function matching(
   if (statuses !== null) {
     where.push(`status IN (${listed(statuses.map((status) => STATUSES.indexOf(status)))})`);
   }
+  if (updatedTo !== undefined) where.push(`${updated} <= ${whole(updatedTo)}`);
+  if (idTo !== undefined) where.push(`id <= ${whole(idTo)}`);
+  if (ids) where.push(`id IN (${listed(newestOf(channelIds, ids))})`);
   const score = columnOf(kind, order.by);
   const shift = order.by === "ship" ? DAY_SHIFT : 0;
   const [after, before] = order.descending ? ["<", ">"] : [">", "<"];
   if (from) where.push(beyond(score, after, from, shift));
   if (to) where.push(beyond(score, before, to, shift));
   return where;
+}
+
+function newestOf(
+  channelIds: readonly number[],
+  ids: ReadonlyMap<number, readonly number[]>,
+): number[] {
+  const all = channelIds.flatMap((channelId) => ids.get(channelId) ?? []);
+  return all.sort((one, other) => other - one).slice(0, NAMED_IDS);
 }
 
 /** This position of the order, or further in a direction. The first condition is one that the sort key knows. */

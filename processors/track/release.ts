@@ -22,6 +22,7 @@ import { seenBucket, seenLayout } from "#core/events/store/seen.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import { type Reference, trackingReference } from "#core/platform/redis/keys.ts";
 import { limit } from "#core/platform/schema/limit.ts";
+import { addFurtherNumbers } from "#core/search/store/search-lines.ts";
 import type { ShipmentMeta } from "#core/shipments/rules/shipment.ts";
 import { matchEvents, type ReadEnds } from "#core/shipments/store/match-events.ts";
 import { type HotShipment, takeNumbers } from "#core/shipments/store/shipments.ts";
@@ -294,6 +295,15 @@ async function registerNumbers(
       const texts = numbers.map(({ number }) => number);
       return numbersOf(shipment, texts).map((reference) => ({ ...candidate, reference }));
     }),
+  );
+  await addFurtherNumbers(
+    redis,
+    news.flatMap(({ shipment: { id, meta }, numbers }) =>
+      numbers.map(({ number }) => ({
+        companyId: meta.companyId,
+        ...takenNumber(id, meta, number),
+      })),
+    ),
   );
   await takeNumbers(
     redis,

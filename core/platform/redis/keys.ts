@@ -245,6 +245,10 @@ const shipmentKeys = (tag: string) => ({
   clock: (companyId: number) => `${tag}:clock:${companyId}`,
   /** String: ranks of the rows that have changed, the latest last. */
   rowLog: (channelId: number) => `${tag}:rl:${channelId}`,
+  /** Hash: how far a channel's search lines reach: `part`, `upTo` (`search-lines.ts`). */
+  searchLines: (channelId: number) => `${tag}:sl:${channelId}`,
+  /** String: a part of them. */
+  searchLinesPart: (channelId: number, part: number) => `${tag}:sl:${channelId}:${part}`,
   /** Hash: `gone` = rows whose shipments have left the indices, block number -> how many of its rows those are. */
   rows: (channelId: number) => `${tag}:rw:${channelId}`,
   /** Hash: what the archive holds of a company (`archive-summary.ts`). */

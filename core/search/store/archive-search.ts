@@ -131,7 +131,8 @@ interface About {
 
 /** @returns null if none can match */
 function aboutArchived({ channels }: ArchiveSummary, query: ShipmentQuery): About | null {
-  const { channelIds, statuses, shipFrom, updatedFrom, order } = query;
+  const { channelIds, statuses, shipFrom, updatedFrom, order, ids } = query;
+  if (ids && !channelIds.some((id) => (ids.get(id)?.length ?? 0) > 0)) return null;
   const wanted = statuses?.map((status) => STATUSES.indexOf(status)) ?? [...STATUSES.keys()];
   const sizeOf = ({ counts }: ChannelSummary) =>
     wanted.reduce((sum, status) => sum + (counts.get(status) ?? 0), 0);
@@ -141,8 +142,11 @@ function aboutArchived({ channels }: ArchiveSummary, query: ShipmentQuery): Abou
     .filter(({ updated }) => updatedFrom === null || updated >= updatedFrom)
     .filter(({ shipped }) => shipFrom === null || shipped - DAY_SHIFT >= shipFrom);
   if (own.length === 0) return null;
-  const { trackingNumber, exact, shipTo } = query;
+  const { trackingNumber, exact, shipTo, updatedTo, idTo } = query;
   const isCounted =
+    ids === undefined &&
+    updatedTo === undefined &&
+    idTo === undefined &&
     trackingNumber === null &&
     Object.keys(exact).length === 0 &&
     shipFrom === null &&

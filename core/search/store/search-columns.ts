@@ -40,15 +40,15 @@ export function searchColumns<T>(
 const ANY: Bounds = { least: 0, most: Number.MAX_SAFE_INTEGER };
 
 export function filterOf(query: ShipmentQuery, exact: Filter["exact"]): Filter {
-  const { shipFrom, shipTo, updatedFrom, statuses } = query;
+  const { shipFrom, shipTo, updatedFrom, updatedTo = ANY.most, statuses, idTo = ANY.most } = query;
   return {
-    id: ANY,
+    id: { ...ANY, most: idTo },
     ship: {
       least: shipFrom === null ? ANY.least : shipFrom + DAY_SHIFT,
       most: shipTo === null ? ANY.most : shipTo + DAY_SHIFT,
     },
     // A shipment that was never updated stands there with 0.
-    upd: updatedFrom === null ? ANY : { ...ANY, least: Math.max(1, updatedFrom) },
+    upd: { least: updatedFrom === null ? ANY.least : Math.max(1, updatedFrom), most: updatedTo },
     statuses: statuses === null ? ANY_STATUS : statusBits(statuses),
     exact,
   };

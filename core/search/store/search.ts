@@ -86,14 +86,17 @@ export function searchAfter(redis: Redis, query: ShipmentQuery, cut: Cut): Promi
     : searchColumns(redis, query, null, page.ofRows);
 }
 
-function asksForValues({ trackingNumber, exact }: ShipmentQuery): boolean {
-  return trackingNumber !== null || Object.keys(exact).length > 0;
+function asksForValues({ trackingNumber, exact, ids }: ShipmentQuery): boolean {
+  return ids !== undefined || trackingNumber !== null || Object.keys(exact).length > 0;
 }
 
 /** Whether the index that sorts is the only one that filters. */
-function isOfOneIndex({ order, statuses, shipFrom, shipTo, updatedFrom }: ShipmentQuery): boolean {
+function isOfOneIndex(query: ShipmentQuery): boolean {
+  const { order, statuses, shipFrom, shipTo, updatedFrom, updatedTo, idTo } = query;
   return (
     statuses === null &&
+    updatedTo === undefined &&
+    idTo === undefined &&
     (order.by === "ship" || (shipFrom === null && shipTo === null)) &&
     (order.by === "upd" || updatedFrom === null)
   );
@@ -134,9 +137,10 @@ async function searchExact<T>(redis: Redis, query: ShipmentQuery, answer: Answer
 
 async function exactMatches(
   redis: Redis,
-  { companyId, trackingNumber, exact }: ShipmentQuery,
+  { companyId, trackingNumber, exact, ids: given }: ShipmentQuery,
   channelId: number,
 ): Promise<ExactMatches> {
+  if (given) return { kind: "ids", ids: given.get(channelId) ?? [] };
   const keys = companyKeys(companyPartition(companyId));
   const fields = Object.entries(exact) as [ExactField, string][];
   const sets = fields.map(([field, value]) => keys.exact(channelId, field, value));
@@ -204,11 +208,11 @@ async function searchFew(
   candidates: readonly ShipmentRef[],
 ): Promise<Hit[]> {
   const { order } = query;
-  const { ship, upd, statuses } = filterOf(query, null);
+  const { id: ids, ship, upd, statuses } = filterOf(query, null);
   const rows = await readRows(redis, candidates);
   return rows
     .filter(({ shipped }) => shipped >= ship.least && shipped <= ship.most)
-    .filter(({ updated }) => updated >= upd.least)
+    .filter(({ id, updated }) => id <= ids.most && updated >= upd.least && updated <= upd.most)
     .filter(({ status }) => ((statuses >>> status) & 1) === 1)
     .map(({ id, shipped, updated }): Hit => {
       return { id, score: { id, ship: shipped - DAY_SHIFT, upd: updated }[order.by] };

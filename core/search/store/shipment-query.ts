@@ -16,6 +16,12 @@ export interface ShipmentQuery {
   readonly statuses: readonly Status[] | null;
   /** Seconds since 1970: statusUpdatedAt at or after it. */
   readonly updatedFrom: number | null;
+  /** Seconds since 1970: statusUpdatedAt before or at it, or never. */
+  readonly updatedTo?: number;
+  /** The highest id. */
+  readonly idTo?: number;
+  /** By channel, in ascending order: these alone. No other values are asked for beside them. */
+  readonly ids?: ReadonlyMap<number, readonly number[]>;
   readonly order: SortOrder;
   readonly offset: number;
   /** At most 1,000. */

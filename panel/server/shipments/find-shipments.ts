@@ -1,4 +1,4 @@
-/** One search box for shipments: the kind of its text is known by what it finds, within the channels that its caller sees. */
+/** What the whole text of the search box is: known by what it finds, within the channels that its caller sees. */
 import type { Insights } from "#analytics/insights.ts";
 import { readShipmentsAnywhere } from "#core/archive/store/archive.ts";
 import type { Channel, Configuration } from "#core/configuration/store/configuration.ts";
@@ -12,14 +12,13 @@ import { idOf } from "#core/platform/schema/path-id.ts";
 import { NO_ARCHIVE, searchBoth } from "#core/search/store/archive-search.ts";
 import type { ShipmentQuery } from "#core/search/store/shipment-query.ts";
 import type { StoredShipment } from "#core/shipments/store/shipments.ts";
-import type { Status } from "#core/statuses/rules/status.ts";
 import { deliveryIdOf, readDeliveries } from "#core/webhooks/store/deliveries/deliveries.ts";
 import type { PanelDeps } from "#panel/server/caller.ts";
 
 /** Shipments that one text finds; of an order with more, the first ones. */
 const FOUND_LIMIT = limit(
   200,
-  "shipments that the panel's search box finds",
+  "shipments that the panel's search box finds by a whole value",
   "the newest of each company",
 );
 const KEPT_MS = OUTCOMES_KEPT_DAYS * 86_400_000;
@@ -30,8 +29,10 @@ const WEBHOOK_EVENT_ID = /^evt_[0-9a-f]{32}$/;
 const VALUES = ["trackingNumber", "reference", "id"] as const;
 /** The first of them that finds something counts, where none of the others does. */
 const REPORTS = ["deliveryId", "eventId", "messageId"] as const;
-export const MATCHES = [...VALUES, ...REPORTS] as const;
+/** `part`: of a tracking number, of an order reference or of a recipient's name. */
+export const MATCHES = [...VALUES, ...REPORTS, "part"] as const;
 export type Match = (typeof MATCHES)[number];
+type WholeMatch = Exclude<Match, "part">;
 
 interface Asked {
   readonly text: string;
@@ -44,13 +45,38 @@ export interface Found {
   readonly shipments: readonly StoredShipment[];
 }
 
-/** Of all channels given, whosever they are: an operator searches across companies by exact text only. */
+/**
+ * Of all channels given, whosever they are.
+ * @param kinds `values` of shipments, or `reports`: events, messages and deliveries, the first kind that finds something
+ */
 export async function findShipments(
   deps: PanelDeps,
   insights: Insights | undefined,
   asked: Asked,
+  kinds: "values" | "reports",
 ): Promise<Found> {
-  const finders: Readonly<Record<Match, () => Promise<readonly number[]>>> = {
+  const finders = findersOf(deps, insights, asked);
+  const { redis, archive = NO_ARCHIVE } = deps;
+  const channelIds = asked.channels.map(({ id }) => id);
+  const find = async (matched: WholeMatch): Promise<Found> => {
+    const ids = [...new Set(await finders[matched]())].slice(0, FOUND_LIMIT);
+    return { matched, shipments: await readShipmentsAnywhere(redis, archive, ids, channelIds) };
+  };
+  const found: Found[] = [];
+  if (kinds === "values") found.push(...(await Promise.all(VALUES.map(find))).filter(isFound));
+  for (const kind of kinds === "reports" ? REPORTS : []) {
+    if (found.length === 0) found.push(...[await find(kind)].filter(isFound));
+  }
+  const byId = new Map(found.flatMap((one) => one.shipments.map((own) => [own.record.id, own])));
+  return { matched: found[0]?.matched ?? null, shipments: [...byId.values()] };
+}
+
+function findersOf(
+  deps: PanelDeps,
+  insights: Insights | undefined,
+  asked: Asked,
+): Readonly<Record<WholeMatch, () => Promise<readonly number[]>>> {
+  return {
     id: async () => [idOf(asked.text)].filter((id) => id > 0),
     trackingNumber: async () => [
       ...(await byValue(deps, asked, { trackingNumber: asked.text, exact: {} })),
@@ -65,17 +91,6 @@ export async function findShipments(
     messageId: () => byEvent(deps, insights, asked, "messageId"),
     deliveryId: async () => (DELIVERY_ID.test(asked.text) ? byDeliveries(deps, [asked.text]) : []),
   };
-  const { redis, archive = NO_ARCHIVE } = deps;
-  const channelIds = asked.channels.map(({ id }) => id);
-  const find = async (matched: Match): Promise<Found> => {
-    const ids = [...new Set(await finders[matched]())].slice(0, FOUND_LIMIT);
-    return { matched, shipments: await readShipmentsAnywhere(redis, archive, ids, channelIds) };
-  };
-  const found = (await Promise.all(VALUES.map(find))).filter(isFound);
-  for (const kind of REPORTS)
-    if (found.length === 0) found.push(...[await find(kind)].filter(isFound));
-  const byId = new Map(found.flatMap((one) => one.shipments.map((own) => [own.record.id, own])));
-  return { matched: found[0]?.matched ?? null, shipments: [...byId.values()] };
 }
 
 const isFound = ({ shipments }: Found) => shipments.length > 0;
@@ -159,34 +174,4 @@ async function byEvent(
 function unavailable(error: unknown): null {
   if (error instanceof Problem && error.status === 503) return null;
   throw error;
-}
-
-export interface ListAsk {
-  readonly channels: readonly Channel[];
-  readonly statuses: readonly Status[] | null;
-  readonly offset: number;
-  readonly limit: number;
-}
-
-/** Shipments of one company's channels, those that changed last first. */
-export async function listShipments(
-  { redis, archive = NO_ARCHIVE }: PanelDeps,
-  { channels, statuses, offset, limit }: ListAsk,
-): Promise<{ readonly total: number; readonly shipments: StoredShipment[] }> {
-  const [first] = channels;
-  if (!first) return { total: 0, shipments: [] };
-  const channelIds = channels.map(({ id }) => id);
-  const { total, hits } = await searchBoth(redis, archive, {
-    ...ANY,
-    trackingNumber: null,
-    exact: {},
-    statuses,
-    offset,
-    limit,
-    companyId: first.companyId,
-    channelIds,
-    order: { by: "upd", descending: true },
-  });
-  const ids = hits.map(({ id }) => id);
-  return { total, shipments: await readShipmentsAnywhere(redis, archive, ids, channelIds) };
 }

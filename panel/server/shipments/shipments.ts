@@ -9,10 +9,13 @@ import { erasePersonalData } from "#core/merchants/store/erase-personal-data.ts"
 import { readNotifications } from "#core/merchants/store/notifications.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
 import { route } from "#core/platform/http/access.ts";
+import type { IndexOrder } from "#core/platform/redis/keys.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 import { nullableText as text } from "#core/platform/schema/nullable.ts";
 import { idOf } from "#core/platform/schema/path-id.ts";
 import { NO_ARCHIVE } from "#core/search/store/archive-search.ts";
+import type { SortOrder } from "#core/search/store/index-ranges.ts";
+import { shipDay } from "#core/shipments/rules/shipment.ts";
 import type { StoredShipment } from "#core/shipments/store/shipments.ts";
 import { STATUSES, type Status } from "#core/statuses/rules/status.ts";
 import { readMomentAnywhere } from "#core/webhooks/store/shipment-moment.ts";
@@ -21,10 +24,27 @@ import { cursorOf, listPageOf, listQuery, wrongCursor } from "#panel/server/http
 import { notFound } from "#panel/server/not-found.ts";
 import { isTheirs } from "#panel/server/owners.ts";
 import { noteChange, panelRoutes } from "#panel/server/panel-routes.ts";
-import { findShipments, listShipments, MATCHES, type Match } from "./find-shipments.ts";
+import { MATCHES, type Match } from "./find-shipments.ts";
+import { listShipments, PART_LENGTH } from "./list-shipments.ts";
 
 /** Of the search box: an id of a message has at most 256. */
 const QUERY_LENGTH = limit(256, "characters of the panel's search box", "422");
+const QUIET_DAYS = limit(365, "quietDays of the panel's search", "422");
+/** Of each company all that stands before a page is read. */
+const COMPANIES_DEPTH = limit(
+  5_000,
+  "shipments of several companies that a list can be paged through",
+  "choose a company",
+);
+/** Whatever is expected of them has not happened yet. */
+const UNDER_WAY: readonly Status[] = STATUSES.filter(
+  (status) => status !== "DELIVERED" && status !== "RETURNED",
+);
+const SORTS: Readonly<Record<string, IndexOrder>> = {
+  updated: "upd",
+  created: "id",
+  shipDate: "ship",
+};
 /** Shipments that a list can be paged through; narrower questions reach the others. */
 const LIST_DEPTH = limit(1_000_000, "shipments that a list can be paged through", "ask for fewer");
 
@@ -48,6 +68,9 @@ export const ShipmentList = Type.Object({
   items: Type.Array(ShipmentItem),
   nextCursor: text,
   total: Type.Integer({ description: "of the list, or of what q found" }),
+  isComplete: Type.Boolean({
+    description: "false while numbers of older shipments are still being made searchable by part",
+  }),
   matched: Type.Union([Type.Unsafe<Match>(Type.String()), Type.Null()], {
     description: `what q is: ${MATCHES.join(", ")}; null without q, and where it finds nothing`,
   }),
@@ -90,14 +113,25 @@ const ListQuery = Type.Composite([
   Type.Object({
     q: Type.Optional(
       Type.String({
-        description:
-          "tracking number, order reference, shipment id, event id or message id of the courier, event id or delivery id of a webhook",
+        description: `part of a tracking number, of an order reference or of a recipient's name, from ${PART_LENGTH} characters on and in any case; or the whole shipment id, event id or message id of the courier, event id or delivery id of a webhook`,
         examples: ["TN0001"],
       }),
     ),
     companyCode: Type.Optional(Type.String()),
     channelCode: Type.Optional(Type.String()),
     status: Type.Optional(Type.String({ description: "one or more, separated by commas" })),
+    courier: Type.Optional(Type.String({ description: "courier code" })),
+    quietDays: Type.Optional(
+      Type.String({
+        description:
+          "without a change for at least so many days; without status only those under way",
+      }),
+    ),
+    shipFrom: Type.Optional(Type.String({ description: "ship date, YYYY-MM-DD" })),
+    shipTo: Type.Optional(Type.String({ description: "ship date, YYYY-MM-DD" })),
+    sort: Type.Optional(
+      Type.String({ description: "-updated (default), created or shipDate; - descends" }),
+    ),
   }),
 ]);
 
@@ -111,8 +145,13 @@ export function shipmentRoutes(deps: PanelDeps, insights?: Insights) {
         access: { can: "shipments:read", of: "caller" },
         query: ListQuery,
         response: ShipmentList,
-        summary: "Search by one text, or list a company's shipments, last changed first",
-        errors: ["COMPANY_NOT_FOUND", "CHANNEL_NOT_FOUND", "ARCHIVE_UNAVAILABLE"],
+        summary: "Search shipments by part of a text and by filters, last changed first",
+        errors: [
+          "COMPANY_NOT_FOUND",
+          "CHANNEL_NOT_FOUND",
+          "COURIER_NOT_FOUND",
+          "ARCHIVE_UNAVAILABLE",
+        ],
       }),
     )
     .get(
@@ -164,46 +203,62 @@ async function list(
   caller: Caller,
   query: Static<typeof ListQuery>,
 ): Promise<Static<typeof ShipmentList>> {
-  const { q = "", status = "" } = query;
+  const { q = "", status = "", courier = "" } = query;
   const { after, limit } = listPageOf(query);
   const offset = offsetOf(after);
   const configuration = await deps.live.refresh();
   const channels = channelsOf(configuration, caller, query);
-  const statuses = statusesOf(status);
+  if (courier !== "" && !configuration.couriers.has(courier)) throw notFound("courier");
   const text = q.trim();
   if (text.length > QUERY_LENGTH) throw invalid(`q has at most ${QUERY_LENGTH} characters.`);
-  if (text === "") {
-    if (new Set(channels.map(({ companyId }) => companyId)).size > 1) {
-      throw invalid("q or companyCode is needed: lists are of one company.");
-    }
-    const { total, shipments } = await listShipments(deps, {
-      channels,
-      statuses,
-      offset,
-      limit,
-    });
-    const next = offset + limit;
-    return {
-      items: shipments.map((one) => itemOf(one, configuration)),
-      nextCursor: next < Math.min(total, LIST_DEPTH) ? cursorOf(String(next)) : null,
-      total,
-      matched: null,
-    };
-  }
-  const { matched, shipments } = await findShipments(deps, insights, {
+  const isOfOne = new Set(channels.map(({ companyId }) => companyId)).size <= 1;
+  const depth = isOfOne ? LIST_DEPTH : COMPANIES_DEPTH;
+  if (offset >= depth) throw wrongCursor();
+  const quietDays = daysOf(query.quietDays);
+  const { total, shipments, matched, isComplete } = await listShipments(deps, insights, {
     text,
     channels,
     configuration,
+    courier,
+    quietDays,
+    statuses: statusesOf(status) ?? (quietDays === null ? null : UNDER_WAY),
+    shipFrom: dateOf("shipFrom", query.shipFrom),
+    shipTo: dateOf("shipTo", query.shipTo),
+    order: orderOf(query.sort),
+    offset,
+    limit,
   });
-  const wanted = shipments.filter(({ state }) => statuses?.includes(state.pair.status) ?? true);
-  const page = wanted.slice(offset, offset + limit);
-  const hasMore = offset + limit < wanted.length;
+  const next = offset + limit;
   return {
-    items: page.map((one) => itemOf(one, configuration)),
-    nextCursor: hasMore ? cursorOf(String(offset + limit)) : null,
-    total: wanted.length,
+    items: shipments.map((one) => itemOf(one, configuration)),
+    nextCursor: next < Math.min(total, depth) ? cursorOf(String(next)) : null,
+    total,
     matched,
+    isComplete,
   };
+}
+
+/** Null = any. @throws {Problem} 422 */
+function daysOf(text: string | undefined): number | null {
+  if (text === undefined || text === "") return null;
+  const days = /^\d{1,4}$/.test(text) ? Number(text) : 0;
+  if (days >= 1 && days <= QUIET_DAYS) return days;
+  throw invalid(`quietDays is a number from 1 to ${QUIET_DAYS}.`);
+}
+
+/** Days since 1970; null = any. @throws {Problem} 422 */
+function dateOf(name: string, text: string | undefined): number | null {
+  if (text === undefined || text === "") return null;
+  const isDate = /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text));
+  if (isDate) return shipDay(text);
+  throw invalid(`${name} is a date, YYYY-MM-DD.`);
+}
+
+/** @throws {Problem} 422 */
+function orderOf(sort = "-updated"): SortOrder {
+  const by = SORTS[sort.replace(/^-/, "")];
+  if (by) return { by, descending: sort.startsWith("-") };
+  throw invalid(`sort is one of ${Object.keys(SORTS).join(", ")}, with - before it to descend.`);
 }
 
 /** @throws {Problem} 404 */

@@ -5,6 +5,7 @@ import { type Consumer, startConsumer } from "#core/platform/log/consumer.ts";
 import { readLags } from "#core/platform/log/streams.ts";
 import { CHANGE_LOGS, deadLetterKey, EVENT_LOGS } from "#core/platform/redis/keys.ts";
 import type { Running } from "#core/runtime/runtime.ts";
+import { findByPart } from "#core/search/store/search-lines.ts";
 import { readHistory, readShipments } from "#core/shipments/store/shipments.ts";
 import { STATUSES } from "#core/statuses/rules/status.ts";
 import { readLedger } from "#core/webhooks/store/deliveries/ledger.ts";
@@ -13,7 +14,7 @@ import { trackHandler } from "#processors/track/track.ts";
 import { event, push } from "#test/support/clients/courier.ts";
 import { hold } from "#test/support/data/held.ts";
 import { isFoundIn } from "#test/support/data/search.ts";
-import { testSetup } from "#test/support/data/setup.ts";
+import { channelOf, testSetup } from "#test/support/data/setup.ts";
 import { addShipment } from "#test/support/data/shipments.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
@@ -238,6 +239,10 @@ describe("set-aside (document 2, Unknown-tracking set-aside)", () => {
     const { state } = await shipment(id);
     expect(state.keys.length).toBe(3);
     expect(state.aliases).toEqual(["SECOND-NO"]);
+    const { companyId, id: channelId } = channelOf(runtime);
+    const part = { text: "second-n", courier: "" };
+    const { ids } = await findByPart(runtime.redis, companyId, [channelId], part);
+    expect(ids.get(channelId)).toEqual([id]);
     // The new number is taken: the channel has a shipment with it.
     await expect(addShipment(runtime, "SECOND-NO")).rejects.toThrow("exists already");
   });

@@ -157,6 +157,7 @@ export function pageOf(
   query: ShipmentQuery,
 ): { readonly total: number; readonly ids: number[] } {
   const { shipFrom, shipTo, statuses, updatedFrom, exact, trackingNumber } = query;
+  const { ids, idTo = Number.POSITIVE_INFINITY, updatedTo = Number.POSITIVE_INFINITY } = query;
   const value = (row: Row) => ({ id: row.id, ship: row.shipDay, upd: row.updated })[query.order.by];
   const sign = query.order.descending ? -1 : 1;
   const matching = rows
@@ -168,6 +169,8 @@ export function pageOf(
     .filter((row) => shipFrom === null || row.shipDay >= shipFrom)
     .filter((row) => shipTo === null || row.shipDay <= shipTo)
     .filter((row) => statuses === null || statuses.includes(row.status))
+    .filter(({ id, channelId }) => ids === undefined || ids.get(channelId)?.includes(id))
+    .filter(({ id, updated }) => id <= idTo && updated <= updatedTo)
     .filter((row) => updatedFrom === null || (row.updated > 0 && row.updated >= updatedFrom))
     .sort((one, other) => sign * (value(one) - value(other) || one.id - other.id));
   const page = matching.slice(query.offset, query.offset + query.limit);
@@ -184,7 +187,8 @@ export function questions(
   const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: null });
   const stamps = rows.map(({ updated }) => updated).filter((second) => second > 0);
   const numbers = rows.slice(0, 50).map(({ trackingNumber }) => trackingNumber);
-  return fc.record({
+  const few = fc.subarray(rows.slice(0, 2_000), { maxLength: 400 });
+  const asked = fc.record({
     channelIds: fc.constantFrom(channelIds, channelIds.slice(0, 1), channelIds.slice(1)),
     statuses: maybe(fc.uniqueArray(fc.constantFrom(...STATUSES), { minLength: 1 })),
     shipFrom: maybe(day),
@@ -199,4 +203,27 @@ export function questions(
     offset: fc.oneof(fc.nat(200), fc.nat(rows.length + 100)),
     limit: fc.integer({ min: 1, max: 100 }),
   });
+  const further = fc.record(
+    {
+      idTo: fc.constantFrom(...rows.slice(0, 2_000).map(({ id }) => id)),
+      updatedTo: fc.constantFrom(...stamps.slice(0, 2_000)),
+    },
+    { requiredKeys: [] },
+  );
+  return fc.oneof(
+    { weight: 3, arbitrary: asked },
+    { weight: 1, arbitrary: fc.tuple(asked, further).map(([one, more]) => ({ ...one, ...more })) },
+    // Whoever names shipments names no values.
+    {
+      weight: 1,
+      arbitrary: fc.tuple(asked, few).map(([one, named]): Asked => {
+        return { ...one, exact: {}, trackingNumber: null, ids: idsOf(named) };
+      }),
+    },
+  );
+}
+
+function idsOf(rows: readonly Row[]): Map<number, number[]> {
+  const groups = Map.groupBy(rows, ({ channelId }) => channelId);
+  return new Map([...groups].map(([channelId, own]) => [channelId, own.map(({ id }) => id)]));
 }

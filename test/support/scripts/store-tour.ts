@@ -78,6 +78,7 @@ import {
   trackingReference,
 } from "#core/platform/redis/keys.ts";
 import { searchShipments } from "#core/search/store/search.ts";
+import { addFurtherNumbers, findByPart } from "#core/search/store/search-lines.ts";
 import { PENDING_CALLBACK } from "#core/shipments/rules/import-callback.ts";
 import type { ShipmentInput } from "#core/shipments/rules/shipment.ts";
 import { createItems } from "#core/shipments/store/create-items.ts";
@@ -173,6 +174,17 @@ async function shipmentTour(runtime: TestRuntime): Promise<number[]> {
     await columns();
   }
   await search();
+  await findByPart(redis, companyId, [channelId], { text: "T1", courier: "" });
+  await addFurtherNumbers(
+    redis,
+    ids.map((shipmentId) => ({
+      companyId,
+      channelId,
+      shipmentId,
+      courier: COURIER,
+      trackingNumber: `${shipmentId}-NEW`,
+    })),
+  );
   return ids;
 }
 
