@@ -11,6 +11,8 @@ import { ownFile } from "#core/platform/process/own-files.ts";
 /** In an image and beside a binary the packages are there already, and what builds them is not. */
 export const BUILT_CLIENTS = "client/packages";
 const PATH = "/v2/clients/";
+/** What is not named so is missing before anything is built. */
+const PACKAGE_NAME = /^waybill[-_]client-.+\.(tgz|whl)$/;
 
 /** A connection that waits for the first build is not idle. */
 const BUILD_SECONDS = 60;
@@ -65,7 +67,8 @@ export function clientPackageRoutes() {
       return pageResponse(indexPage([...(await clientPackages()).keys()], base.href), PUBLIC_CACHE);
     })
     .get(`${PATH}:file`, async ({ params }) => {
-      const bytes = (await clientPackages()).get(params.file);
+      const named = PACKAGE_NAME.test(params.file) ? await clientPackages() : null;
+      const bytes = named?.get(params.file);
       if (bytes === undefined) throw new Problem(404, "NOT_FOUND", `There is no ${params.file}.`);
       return new Response(bytes, {
         headers: { "content-type": "application/octet-stream", ...PUBLIC_CACHE },
