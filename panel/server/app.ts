@@ -25,13 +25,14 @@ import { sessionRoutes } from "#panel/server/accounts/session.ts";
 import { analyticsRoutes } from "#panel/server/benchmarks/analytics.ts";
 import { addressChecksRoute } from "#panel/server/companies/address-checks.ts";
 import { boxRoutes } from "#panel/server/companies/boxes.ts";
-import { changeChannelRoute } from "#panel/server/companies/change-channel.ts";
 import { channelCourierRoutes } from "#panel/server/companies/channel-couriers.ts";
 import { channelSettingsRoutes } from "#panel/server/companies/channel-settings.ts";
 import { channelRoutes } from "#panel/server/companies/channels.ts";
 import { companyRoutes } from "#panel/server/companies/companies.ts";
+import { companySetupRoutes } from "#panel/server/companies/company-setup.ts";
 import { panelOrdersRoute } from "#panel/server/companies/orders.ts";
 import { slipRoute } from "#panel/server/companies/slips.ts";
+import { suspensionRoute } from "#panel/server/companies/suspension.ts";
 import { templateRoutes } from "#panel/server/companies/templates.ts";
 import { usageRoute } from "#panel/server/companies/usage.ts";
 import { catalogueFileRoutes } from "#panel/server/couriers/catalogue-file.ts";
@@ -52,6 +53,7 @@ import { overviewRoute } from "#panel/server/operations/overview.ts";
 import { partitionsRoute } from "#panel/server/operations/partitions.ts";
 import { documentRoutes } from "#panel/server/pages/documents.ts";
 import { notFoundPage, webRoutes } from "#panel/server/pages/web.ts";
+import { exportRoute } from "#panel/server/setup/export.ts";
 import { eventsRoute } from "#panel/server/shipments/events.ts";
 import { shipmentRoutes } from "#panel/server/shipments/shipments.ts";
 import { traceRoute } from "#panel/server/shipments/trace.ts";
@@ -135,6 +137,7 @@ function operation(runtime: Runtime, benchmarks: Benchmarks) {
     .use(deadLetterRoutes(runtime))
     .use(jobsRoute(runtime))
     .use(doctorRoute(runtime, benchmarks))
+    .use(exportRoute(runtime))
     .use(clockRoute(runtime));
 }
 
@@ -172,7 +175,8 @@ function merchants(runtime: Runtime, mailer: Mailer) {
     .use(channelRoutes(runtime))
     .use(companyRoutes(runtime))
     .use(boxRoutes(runtime))
-    .use(changeChannelRoute(runtime))
+    .use(companySetupRoutes(runtime))
+    .use(suspensionRoute(runtime))
     .use(channelSettingsRoutes(runtime))
     .use(channelCourierRoutes(runtime))
     .use(templateRoutes(runtime, mailer))

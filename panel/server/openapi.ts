@@ -20,8 +20,11 @@ import {
 } from "#panel/server/benchmarks/analytics-view.ts";
 import { ChannelView, IssuedApiKeyView } from "#panel/server/companies/channels.ts";
 import { ChannelDetail, CompanyView } from "#panel/server/companies/companies.ts";
+import { AppliedChannel, AppliedCompany } from "#panel/server/companies/company-setup.ts";
 import { ImportAnswer } from "#panel/server/couriers/catalogue-file.ts";
-import { Activation, CourierView } from "#panel/server/couriers/couriers.ts";
+import { AppliedCourier } from "#panel/server/couriers/courier-setup.ts";
+import { CourierView } from "#panel/server/couriers/courier-view.ts";
+import { Activation } from "#panel/server/couriers/couriers.ts";
 import {
   CodeMapping,
   MappingAnswer,
@@ -37,6 +40,7 @@ import {
 import { RemapView } from "#panel/server/couriers/remaps.ts";
 import { PANEL_BODY_BYTES } from "#panel/server/http/read-json.ts";
 import { Overview } from "#panel/server/operations/overview-view.ts";
+import { ExportedSetup } from "#panel/server/setup/export.ts";
 import { ShipmentItem, ShipmentPageDetail } from "#panel/server/shipments/shipments.ts";
 import { Trace } from "#panel/server/shipments/trace.ts";
 import {
@@ -116,6 +120,7 @@ export const PANEL_API: Api = {
   // In the order in which the segments of a path are looked for; the first is for all others.
   tags: {
     overview: OPERATION,
+    setup: OPERATION,
     webhooks: WEBHOOKS,
     "webhook-v1": WEBHOOKS,
     deliveries: WEBHOOKS,
@@ -151,6 +156,10 @@ export const PANEL_API: Api = {
     Company: CompanyView,
     Channel: ChannelView,
     ChannelDetail,
+    AppliedCompany,
+    AppliedChannel,
+    AppliedCourier,
+    SetupFile: ExportedSetup,
     IssuedApiKey: IssuedApiKeyView,
     Courier: CourierView,
     CourierActivation: Activation,

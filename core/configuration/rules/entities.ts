@@ -1,6 +1,10 @@
 /** Every entity of the configuration, and the panel's accounts, with all fields that are stored. What is absent: `entity.ts`. */
 import { type TSchema, Type } from "@sinclair/typebox";
-import type { SaidOfChannel, StoredChannelCourier } from "#core/setup/rules/merge-said.ts";
+import type {
+  SaidMembers,
+  SaidOfChannel,
+  StoredChannelCourier,
+} from "#core/setup/rules/merge-said.ts";
 import type {
   Scope,
   SetupCatalogueEntry,
@@ -28,6 +32,8 @@ const record = <T extends object>(whenAbsent: T) =>
   Type.Unsafe<T>({ type: "object", default: whenAbsent });
 /** Fingerprint of the setup file's entry as last applied; empty where the panel made the entity. */
 const fileEntry = text;
+/** Service clock, UTC milliseconds; 0 = it is open. */
+const closedAtMs = number;
 
 /** A token or signing secret issued by the panel. */
 export interface Issued {
@@ -85,6 +91,8 @@ const courier = entity(COURIER_SETTINGS, {
   catalogue: list<CatalogueEntry>(),
   /** The catalogue as a setup file said it last. Only a change of it counts. */
   setupCatalogue: list<SetupCatalogueEntry>(),
+  setupSaid: record<SaidMembers>({}),
+  closedAtMs,
 });
 
 const channel = entity(CHANNEL_SETTINGS, {
@@ -103,6 +111,7 @@ const channel = entity(CHANNEL_SETTINGS, {
   setupSaid: record<SaidOfChannel>({}),
   /** The channel whose shadow it is, in test mode; null = it is a live one. */
   testOf: optional(number),
+  closedAtMs,
 });
 
 const endpoint = entity(ENDPOINT_SETTINGS, {
@@ -158,7 +167,12 @@ const account = entity(
 
 const CATALOGUE = {
   courier,
-  company: entity(COMPANY_SETTINGS, { id: number, code: text }),
+  company: entity(COMPANY_SETTINGS, {
+    id: number,
+    code: text,
+    setupSaid: record<SaidMembers>({}),
+    closedAtMs,
+  }),
   box: entity(
     {},
     { companyId: number, code: text, length: number, width: number, height: number, fileEntry },
@@ -176,6 +190,7 @@ const CATALOGUE = {
       scopes: list<Scope>(),
       /** Hash of the key that the panel has revoked, which no setup file brings back; empty = none. */
       revokedHash: text,
+      fileEntry,
     },
   ),
   endpoint,

@@ -10,7 +10,11 @@ import type {
 import { type Cidr, parseCidr } from "#core/platform/network/cidr.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import { SYSTEM_KEY } from "#core/platform/redis/keys.ts";
-import type { StoredChannelCourier } from "#core/setup/rules/merge-said.ts";
+import {
+  type ManagedBy,
+  managedBy,
+  type StoredChannelCourier,
+} from "#core/setup/rules/merge-said.ts";
 import type { SetupStatusDetail } from "#core/setup/rules/setup.ts";
 import { TEST_COURIER, TEST_COURIERS, testCatalogue } from "#core/shipments/rules/test-parcel.ts";
 import type { Catalogue } from "#core/statuses/rules/map-status.ts";
@@ -57,6 +61,7 @@ export interface CourierStockRelease {
 export type ChannelCourier = StoredChannelCourier;
 
 export interface Company extends CompanyEntity {
+  readonly version: string;
   readonly boxes: ReadonlyMap<string, Stored<"box">>;
   readonly channelIds: readonly number[];
 }
@@ -64,6 +69,7 @@ export interface Company extends CompanyEntity {
 export interface Channel
   extends Omit<ChannelEntity, "couriers" | "emails" | "setupActive" | "setupSaid"> {
   readonly version: string;
+  readonly managedBy: ManagedBy;
   readonly emails: ChannelEmails;
   readonly couriers: ReadonlyMap<string, ChannelCourier>;
   readonly endpoints: readonly Endpoint[];
@@ -79,7 +85,7 @@ export interface ChannelEmails {
 }
 
 /** A key that the panel has revoked is not active. */
-export type ApiKey = Omit<ApiKeyEntity, "hash" | "revokedHash">;
+export type ApiKey = Omit<ApiKeyEntity, "hash" | "revokedHash" | "fileEntry">;
 
 export interface Endpoint extends Omit<EndpointEntity, "fileEntry" | "fileSecretHash"> {
   readonly version: string;
@@ -217,17 +223,18 @@ function readCourier(entity: Stored<"courier">): Courier {
 }
 
 function readChannel(entity: Stored<"channel">, endpoints: readonly Endpoint[]): Channel {
-  const { setupActive: _, setupSaid: __, ...own } = entity;
+  const { setupActive: _, setupSaid, ...own } = entity;
   const { managed = false, from = null, statusNotifications = [] } = entity.emails;
   return {
     ...own,
+    managedBy: managedBy(setupSaid),
     endpoints,
     emails: { managed, from, statusNotifications },
     couriers: new Map(entity.couriers.map((courier) => [courier.code, courier])),
   };
 }
 
-function readApiKey({ hash, revokedHash, ...key }: ApiKeyEntity): ApiKey {
+function readApiKey({ hash, revokedHash, fileEntry: _, ...key }: ApiKeyEntity): ApiKey {
   return { ...key, active: key.active && hash !== revokedHash };
 }
 

@@ -5,12 +5,13 @@
 
 import type {
   CourierEntity,
+  Issued,
   MtlsBinding,
   OauthClient,
 } from "#core/configuration/rules/entities.ts";
 import { canonicalSubject, plainFingerprint } from "#core/platform/network/client-certificate.ts";
-import { hashToken } from "#core/platform/secrets/secrets.ts";
-import type { SetupCourier } from "#core/setup/rules/setup.ts";
+import { hashToken, type Vault } from "#core/platform/secrets/secrets.ts";
+import { type SetupCourier, tokensGiven } from "#core/setup/rules/setup.ts";
 
 type Access = Pick<
   CourierEntity,
@@ -19,8 +20,6 @@ type Access = Pick<
   | "revoked"
   | "panelTokens"
   | "panelSigningSecrets"
-  | "oauth"
-  | "mtls"
   | "acceptingEvents"
   | "setupAccepting"
 >;
@@ -31,7 +30,8 @@ export function courierAccess(
   before: CourierEntity | undefined,
   signingSecrets: readonly string[],
 ): Access {
-  const tokenHashes = courier.tokens.map(hashToken);
+  const isGiven = typeof courier.tokens !== "string";
+  const tokenHashes = isGiven ? tokensGiven(courier).map(hashToken) : (before?.tokenHashes ?? []);
   const listed = new Set([...tokenHashes, ...signingSecrets]);
   return {
     tokenHashes,
@@ -40,8 +40,6 @@ export function courierAccess(
     revoked: (before?.revoked ?? []).filter((value) => listed.has(value)),
     panelTokens: before?.panelTokens ?? [],
     panelSigningSecrets: before?.panelSigningSecrets ?? [],
-    oauth: courier.oauth === undefined ? (before?.oauth ?? null) : clientOf(courier.oauth),
-    mtls: courier.mtls === undefined ? (before?.mtls ?? null) : bindingOf(courier.mtls),
     ...activation(courier.acceptingEvents, before),
   };
 }
@@ -55,11 +53,77 @@ function activation(given: boolean | undefined, before: CourierEntity | undefine
   return { acceptingEvents: changed ? given : current, setupAccepting: String(given) };
 }
 
-function clientOf(oauth: SetupCourier["oauth"]): OauthClient | null {
-  return oauth ? { clientId: oauth.clientId, secretHash: hashToken(oauth.clientSecret) } : null;
+/** Which tokens and signing secrets a call of the panel leaves in force; undefined = those that there are. */
+export interface Listed {
+  /** Hashes. */
+  readonly tokens: readonly string[] | undefined;
+  /** Sealed; one that the courier has already by the same sealed text. */
+  readonly signingSecrets: readonly string[] | undefined;
 }
 
-function bindingOf(mtls: SetupCourier["mtls"]): MtlsBinding | null {
+/** The fields of a courier's entity after a call of the panel: of each list that it gives, what is not on it is revoked. */
+export function accessAfterCall(
+  accepting: boolean | undefined,
+  listed: Listed,
+  before: CourierEntity | undefined,
+  issue: (kind: AccessKind, value: string) => Issued,
+): Access {
+  const { tokenHashes = [], signingSecrets = [], revoked = [] } = before ?? {};
+  const lists = [
+    { file: tokenHashes, now: listed.tokens },
+    { file: signingSecrets, now: listed.signingSecrets },
+  ];
+  const allGiven = new Set(lists.flatMap(({ now = [] }) => now));
+  const dropped = lists.flatMap(({ file, now }) =>
+    now ? file.filter((value) => !now.includes(value)) : [],
+  );
+  return {
+    tokenHashes,
+    signingSecrets,
+    revoked: [...new Set([...revoked, ...dropped])].filter((value) => !allGiven.has(value)),
+    panelTokens: issuedAfter(before?.panelTokens, tokenHashes, listed.tokens, (value) =>
+      issue("tokens", value),
+    ),
+    panelSigningSecrets: issuedAfter(
+      before?.panelSigningSecrets,
+      signingSecrets,
+      listed.signingSecrets,
+      (value) => issue("signing-secrets", value),
+    ),
+    acceptingEvents: accepting ?? before?.acceptingEvents ?? true,
+    setupAccepting: before?.setupAccepting ?? "",
+  };
+}
+
+function issuedAfter(
+  before: readonly Issued[] = [],
+  ofFile: readonly string[],
+  wanted: readonly string[] | undefined,
+  issue: (value: string) => Issued,
+): readonly Issued[] {
+  if (!wanted) return before;
+  const known = new Map(before.map((one) => [one.value, one]));
+  const own = [...new Set(wanted)].filter((value) => !ofFile.includes(value));
+  return own.map((value) => known.get(value) ?? issue(value));
+}
+
+export type AccessKind = "tokens" | "signing-secrets";
+
+/** Keyed: a token of an old contract may be short enough to be guessed from a plain hash. */
+export function accessId(vault: Vault, kind: AccessKind, value: string): string {
+  return vault.mac(kind === "tokens" ? `token ${value}` : `secret ${vault.open(value)}`);
+}
+
+/** @param secretHash of a client whose secret is not given */
+export function clientOf(
+  oauth: NonNullable<SetupCourier["oauth"]>,
+  secretHash: () => string,
+): OauthClient {
+  const { clientId, clientSecret } = oauth;
+  return { clientId, secretHash: clientSecret ? hashToken(clientSecret) : secretHash() };
+}
+
+export function bindingOf(mtls: SetupCourier["mtls"]): MtlsBinding | null {
   if (!mtls) return null;
   return {
     subjects: [mtls.subject ?? []].flat().map(canonicalSubject),

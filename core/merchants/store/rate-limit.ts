@@ -79,6 +79,18 @@ export async function suspendedUntilMs(
   return nowMs < untilMs ? untilMs : 0;
 }
 
+/** Lets a suspended key work again, and forgets what suspended it. @returns whether it was suspended */
+export async function liftSuspension(
+  redis: Redis,
+  { companyId, id }: Channel,
+  apiKeyId: number,
+): Promise<boolean> {
+  const { suspension, rejections } = admissionKeys(companyId, id, apiKeyId);
+  const lifted = await redis.del(suspension);
+  await redis.del(rejections);
+  return lifted === 1;
+}
+
 export interface Budget {
   /** Requests that the channel may make now. */
   readonly remaining: number;

@@ -473,6 +473,13 @@ const OPERATOR = {
     "Start again.",
   ),
   API_KEY_CODE_IN_USE: row(409, "The channel has an API key of this code.", "Choose another code."),
+  COURIER_EXISTS: row(409, "There is a courier of this code.", "Choose another code."),
+  COMPANY_EXISTS: row(409, "There is a company of this code.", "Choose another code."),
+  CHANNEL_EXISTS: row(
+    409,
+    "There is a channel of this code, of this company or another.",
+    "Choose another code.",
+  ),
   COURIER_IN_CHANNEL: row(
     409,
     "The channel has this courier already.",

@@ -18,6 +18,19 @@ export interface SaidOfChannel {
   readonly emails?: Omit<NonNullable<SetupChannel["emails"]>, "templates"> | undefined;
 }
 
+/**
+ * Fingerprints of the members of a courier or company that a setup file has named last, by name. Empty: no file has named it since it
+ * was made, so it is the panel's.
+ */
+export type SaidMembers = Readonly<Record<string, string>>;
+
+/** What a setup file owns; `panel`: made there, and named by no file. */
+export type ManagedBy = "setup.json" | "panel";
+
+export function managedBy(setupSaid: object): ManagedBy {
+  return Object.keys(setupSaid).length > 0 ? "setup.json" : "panel";
+}
+
 /** The members of `now` that differ from those of `last`. */
 export function newlySaid<T extends object>(
   now: T | undefined,

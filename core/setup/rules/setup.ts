@@ -113,11 +113,19 @@ export const SetupCourier = Type.Object(
     code,
     ...fileMembers(COURIER_SETTINGS),
     acceptingEvents: optional(Type.Boolean()),
-    tokens: Type.Array(token, { minItems: 1, maxItems: 10 }),
+    tokens: Type.Union([
+      Type.Array(token, { minItems: 1, maxItems: 10 }),
+      Type.Literal("generated", {
+        description: "those that it has; a new courier gets one, which is shown once",
+      }),
+    ]),
     signingSecrets: optional(Type.Array(token, { maxItems: 10 })),
     /** OAuth 2.0 client credentials, beside the tokens; null switches them off. */
     oauth: optional(
-      Type.Union([Type.Object({ clientId: text, clientSecret: secret }, strict), Type.Null()]),
+      Type.Union([
+        Type.Object({ clientId: text, clientSecret: optional(secret) }, strict),
+        Type.Null(),
+      ]),
     ),
     /** Client certificates one of which every request must come with; null switches it off. */
     mtls: optional(
@@ -145,6 +153,11 @@ export const SetupCourier = Type.Object(
   },
   strict,
 );
+
+/** Of a courier whose tokens a file leaves to Waybill: none. */
+export function tokensGiven({ tokens = [] }: Remaining<SetupCourier>): readonly string[] {
+  return typeof tokens === "string" ? [] : tokens;
+}
 
 export const SetupStatusDetail = Type.Object(
   {
@@ -522,8 +535,11 @@ export function checkRules(rules: readonly Remaining<SetupMappingRule>[], path: 
 }
 
 function repeatedTokens(couriers: readonly Remaining<SetupCourier>[]): Fault[] {
-  const all = couriers.flatMap(({ tokens = [] }, at) =>
-    tokens.map((value, index) => ({ value, path: `couriers[${at}].tokens[${index}]` })),
+  const all = couriers.flatMap((courier, at) =>
+    tokensGiven(courier).map((value, index) => ({
+      value,
+      path: `couriers[${at}].tokens[${index}]`,
+    })),
   );
   return sharedTexts(all, "A token identifies one courier.");
 }

@@ -19,8 +19,13 @@ import {
 } from "#core/setup/rules/setup.ts";
 import { activateRemap } from "#core/statuses/store/remaps.ts";
 import { checkReferences } from "./check-references.ts";
-import { checkWebhooks, type WebhookChecks } from "./setup-webhooks.ts";
-import { createSetupWriter, type KeepSecrets, type SetupWriter } from "./setup-writer.ts";
+import { checkWebhooks, type WebhookChecks, type WebhookRules } from "./setup-webhooks.ts";
+import {
+  type Cleared,
+  createSetupWriter,
+  type KeepSecrets,
+  type SetupWriter,
+} from "./setup-writer.ts";
 import { mergedDetails, mergedPlatforms, readStored, type Stored } from "./stored-setup.ts";
 import { writeCompany } from "./write-company.ts";
 import { writeCourier } from "./write-courier.ts";
@@ -52,6 +57,14 @@ export interface SetupWorld {
   readonly keep?: KeepSecrets;
 }
 
+/** A call of the panel: an application of a file of one entity. */
+export interface SetupCall {
+  readonly file: unknown;
+  readonly cleared?: Cleared;
+  /** Called under the lock before anything is checked; may throw to refuse the call. */
+  readonly guard: (stored: Stored) => void;
+}
+
 /** @throws {SetupFaults} with every fault of the file; nothing has been changed then */
 export async function applySetup(
   redis: Redis,
@@ -64,9 +77,10 @@ export async function applySetup(
   // Processes that start together apply the same file one after the other.
   const apply = async () => {
     const stored = await readStored(redis);
-    const { faults, unresolvedHosts } = await check(file, stored, vault, nowMs, world);
+    const rules = { by: "file" as const, vault, nowMs };
+    const { faults, unresolvedHosts } = await check(file, stored, rules, world);
     if (faults.length > 0) throw new SetupFaults(faults);
-    const writer = createSetupWriter(redis, vault, stored, nowMs, world.keep);
+    const writer = createSetupWriter(redis, vault, stored, nowMs, world);
     await write(writer, file as SetupFile);
     const { written, generated } = writer;
     return { written, generated, unresolvedHosts };
@@ -74,17 +88,54 @@ export async function applySetup(
   return changingAs(SETUP_FILE, () => underSetupLock(redis, apply));
 }
 
+/**
+ * The same for a call of the panel, whose author is its caller. Everything that it says counts, and what files have said stays as it
+ * is: the next application of a file undoes nothing of it unless the file itself has changed.
+ * @throws {SetupFaults} and what `guard` throws
+ */
+export function applyCall(
+  redis: Redis,
+  vault: Vault,
+  { file: given, cleared, guard }: SetupCall,
+  nowMs: number,
+  world: SetupWorld,
+): Promise<Applied> {
+  const file = withoutOrderNulls(given);
+  return underSetupLock(redis, async () => {
+    const stored = await readStored(redis);
+    guard(stored);
+    const rules = { by: "panel" as const, vault, nowMs };
+    const { faults, unresolvedHosts } = await check(file, asUnsaid(stored), rules, world);
+    if (faults.length > 0) throw new SetupFaults(faults);
+    const writer = createSetupWriter(redis, vault, stored, nowMs, {
+      ...world,
+      cleared,
+      by: "panel",
+    });
+    await write(writer, file as SetupFile);
+    const { written, generated } = writer;
+    return { written, generated, unresolvedHosts };
+  });
+}
+
+/** As if no file had said anything. */
+function asUnsaid(stored: Stored): Stored {
+  const channels = [...stored.channels].map(
+    ([code, channel]) => [code, { ...channel, setupSaid: {} }] as const,
+  );
+  return { ...stored, channels: new Map(channels), deletedWebhooks: new Map() };
+}
+
 async function check(
   file: unknown,
   stored: Stored,
-  vault: Vault,
-  nowMs: number,
+  rules: Pick<WebhookRules, "by" | "vault" | "nowMs">,
   { isLabelCarrier, keep: _, ...networks }: SetupWorld,
 ): Promise<WebhookChecks> {
   const faults = checkSetup(file);
   const wellFormed = wellFormedPart(file, faults);
   if (!wellFormed) return { faults, unresolvedHosts: [] };
-  const webhooks = await checkWebhooks(wellFormed, stored, { vault, nowMs, ...networks });
+  const webhooks = await checkWebhooks(wellFormed, stored, { ...rules, ...networks });
   const unknown = checkReferences(wellFormed, stored, isLabelCarrier);
   return { ...webhooks, faults: [...faults, ...unknown, ...webhooks.faults] };
 }
@@ -94,7 +145,7 @@ async function write(writer: SetupWriter, file: SetupFile): Promise<void> {
   await writeRegistry(writer, file);
   for (const courier of file.couriers ?? []) await writeCourier(writer, courier);
   for (const company of file.companies ?? []) await writeCompany(writer, company);
-  if (writer.written === 0) return;
+  if (writer.written === 0 && !writer.hasSaved) return;
   const version = await bumpVersion(redis);
   for (const id of remaps) await activateRemap(redis, id, version);
 }

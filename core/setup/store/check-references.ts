@@ -12,13 +12,14 @@ import {
   ownersOfTranscodings,
   TRANSCODING_TAKEN,
 } from "#core/setup/rules/merge-said.ts";
-import type {
-  Remaining,
-  SetupCatalogueEntry,
-  SetupChannel,
-  SetupCompany,
-  SetupCourier,
-  SetupFile,
+import {
+  type Remaining,
+  type SetupCatalogueEntry,
+  type SetupChannel,
+  type SetupCompany,
+  type SetupCourier,
+  type SetupFile,
+  tokensGiven,
 } from "#core/setup/rules/setup.ts";
 import { isTestCourier } from "#core/shipments/rules/test-parcel.ts";
 import { detailsOf, mergedPlatforms, type Stored } from "./stored-setup.ts";
@@ -93,7 +94,7 @@ function courierFaults(courier: Remaining<SetupCourier>, known: Known, path: str
     ...(isTestCourier(courier.code ?? "")
       ? [notAllowed(`${path}.code`, "The code is the test couriers'.")]
       : []),
-    ...(courier.tokens ?? []).flatMap((token, index) => {
+    ...tokensGiven(courier).flatMap((token, index) => {
       const owner = known.tokens.get(hashToken(token));
       return owner === undefined || owner === courier.code
         ? []

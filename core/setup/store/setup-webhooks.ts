@@ -16,6 +16,8 @@ import {
   type SetupWebhook,
 } from "#core/setup/rules/setup.ts";
 
+import type { SetupAuthor } from "./setup-writer.ts";
+
 interface StoredWebhooks {
   /** By code. */
   readonly channels: ReadonlyMap<string, ChannelEntity>;
@@ -25,7 +27,8 @@ interface StoredWebhooks {
   readonly deletedWebhooks: ReadonlyMap<string, string>;
 }
 
-interface WebhookRules {
+export interface WebhookRules {
+  readonly by: SetupAuthor;
   readonly vault: Vault;
   readonly nowMs: number;
   readonly webhookAllowedCidrs?: readonly Cidr[];
@@ -50,8 +53,9 @@ interface Target {
 export async function checkWebhooks(
   file: Remaining<SetupFile>,
   stored: StoredWebhooks,
-  { vault, nowMs, webhookAllowedCidrs = [], resolve }: WebhookRules,
+  rules: WebhookRules,
 ): Promise<WebhookChecks> {
+  const { webhookAllowedCidrs = [], resolve } = rules;
   const channels = (file.companies ?? []).flatMap((company, at) =>
     (company.channels ?? []).map((channel, index) => ({
       channel,
@@ -62,7 +66,7 @@ export async function checkWebhooks(
   );
   const faults = channels.flatMap(({ channel, owner, test, path }) => [
     ...checkCount(channel, { live: owner?.id, test: test?.id }, stored, path),
-    ...checkSecrets(channel, { live: owner?.id, test: test?.id }, stored, path, vault, nowMs),
+    ...checkSecrets(channel, { live: owner?.id, test: test?.id }, stored, path, rules),
   ]);
   const targets = channels.flatMap(({ channel, owner, test, path }) =>
     targetsOf(channel, owner, { live: owner?.id, test: test?.id }, stored, path),
@@ -149,8 +153,7 @@ function checkSecrets(
   ids: OwnerIds,
   { endpoints }: StoredWebhooks,
   path: string,
-  vault: Vault,
-  nowMs: number,
+  { by, vault, nowMs }: WebhookRules,
 ): Fault[] {
   return webhooks.flatMap(
     ({ code, mode = "live", secret, revokePrevious = false }, at): Fault[] => {
@@ -158,7 +161,7 @@ function checkSecrets(
       if (!before || secret === undefined || revokePrevious) return [];
       const { previousSecret, previousUntilMs } = before;
       const endsOne =
-        isRotation(secret, before, vault) &&
+        isRotation(by, secret, before, vault) &&
         previousSecret !== null &&
         hasPreviousSecret(before, nowMs) &&
         vault.open(previousSecret) !== secret;
@@ -170,9 +173,15 @@ function checkSecrets(
   );
 }
 
-/** Whether the file names another secret than the last time, which is not the one in force. */
-export function isRotation(secret: string, before: EndpointEntity, vault: Vault): boolean {
-  return before.fileSecretHash !== hashToken(secret) && vault.open(before.secret) !== secret;
+/** Whether a file names another secret than the last time, or a call any, which is not the one in force. */
+export function isRotation(
+  by: SetupAuthor,
+  secret: string,
+  before: EndpointEntity,
+  vault: Vault,
+): boolean {
+  const isNew = by === "panel" || before.fileSecretHash !== hashToken(secret);
+  return isNew && vault.open(before.secret) !== secret;
 }
 
 /** Tells whether an entry of the file has changed since it was applied. */

@@ -10,7 +10,13 @@ import type { Stored } from "./stored-setup.ts";
 /** Called with new secrets before the entities that have their hashes are saved. */
 export type KeepSecrets = (secrets: readonly GeneratedSecret[]) => Promise<void>;
 
+/** A file is applied at every start, so only what it says otherwise than the last time counts; a call of the panel means all that it says. */
+export type SetupAuthor = "file" | "panel";
+
 export interface SetupWriter {
+  readonly by: SetupAuthor;
+  /** Settings of the entity that the call is about which it empties. */
+  readonly nullsOf: (kind: Cleared["kind"]) => Readonly<Record<string, null>>;
   readonly redis: Redis;
   readonly vault: Vault;
   readonly stored: Stored;
@@ -26,8 +32,32 @@ export interface SetupWriter {
   readonly generated: GeneratedSecret[];
   /** Announced remaps; they take effect with the new version of the configuration. */
   readonly remaps: string[];
-  /** Entities written so far. */
+  /** Entities that have changed so far. */
   written: number;
+  /** Something has been saved, if only what a file has said. */
+  hasSaved: boolean;
+}
+
+/** What is stored of a setup file, and changes nothing by itself. */
+const OF_FILE = [
+  "setupSaid",
+  "setupActive",
+  "setupAccepting",
+  "setupCatalogue",
+  "fileEntry",
+  "fileSecretHash",
+];
+
+/** Settings that a call of the panel empties, which a file cannot. */
+export interface Cleared {
+  readonly kind: "company" | "channel";
+  readonly names: readonly string[];
+}
+
+interface Terms {
+  readonly by?: SetupAuthor;
+  readonly cleared?: Cleared | undefined;
+  readonly keep?: KeepSecrets;
 }
 
 export function createSetupWriter(
@@ -35,10 +65,15 @@ export function createSetupWriter(
   vault: Vault,
   stored: Stored,
   nowMs: number,
-  keep: KeepSecrets = async () => {},
+  { by = "file", cleared, keep = async () => {} }: Terms,
 ): SetupWriter {
   let kept = 0;
   const writer: SetupWriter = {
+    by,
+    nullsOf(kind) {
+      const names = cleared?.kind === kind ? cleared.names : [];
+      return Object.fromEntries(names.map((name) => [name, null]));
+    },
     redis,
     vault,
     stored,
@@ -46,13 +81,21 @@ export function createSetupWriter(
     generated: [],
     remaps: [],
     written: 0,
+    hasSaved: false,
     async save(kind, id, before, after) {
       if (before && Bun.deepEquals(before, { ...before, ...after })) return;
       await keep(writer.generated.slice(kept));
       kept = writer.generated.length;
       await saveEntity(redis, kind, id, after);
-      writer.written += 1;
+      writer.hasSaved = true;
+      if (!before || !Bun.deepEquals(effectOf(before), effectOf({ ...before, ...after }))) {
+        writer.written += 1;
+      }
     },
   };
   return writer;
+}
+
+function effectOf(entity: object): object {
+  return Object.fromEntries(Object.entries(entity).filter(([name]) => !OF_FILE.includes(name)));
 }

@@ -23,8 +23,9 @@ import {
   type SetupChannel,
   type SetupCompany,
 } from "#core/setup/rules/setup.ts";
+import { newsOf, saidAfterEntry } from "./said-members.ts";
 import { fingerprintOf } from "./setup-webhooks.ts";
-import type { SetupWriter } from "./setup-writer.ts";
+import type { SetupAuthor, SetupWriter } from "./setup-writer.ts";
 import { writeWebhook } from "./write-webhook.ts";
 
 /** Requests of a channel at once, and again in a minute, unless it is given others. */
@@ -39,14 +40,24 @@ const DEFAULT_REFILL_RATE = limit(
   "429",
 );
 
+/** Members that are compared with the last file's. */
+const COMPARED = [
+  "code",
+  ...(Object.keys(COMPANY_SETTINGS) as (keyof typeof COMPANY_SETTINGS)[]),
+] as const satisfies readonly (keyof SetupCompany)[];
+
 export async function writeCompany(writer: SetupWriter, company: SetupCompany): Promise<void> {
-  const { redis, stored, save } = writer;
+  const { redis, stored, save, by } = writer;
   const before = stored.companies.get(company.code);
   const id = before?.id ?? (await nextId(redis, "company"));
+  const compared = { entry: company, names: COMPARED, said: before?.setupSaid };
+  const given = { ...newsOf(by, compared), ...writer.nullsOf("company") };
   await save("company", String(id), before, {
     id,
     code: company.code,
-    ...settingsAfter(COMPANY_SETTINGS, company, before ?? { name: company.code }),
+    ...settingsAfter(COMPANY_SETTINGS, given, before ?? { name: company.code }),
+    setupSaid: saidAfterEntry(by, compared),
+    closedAtMs: before?.closedAtMs ?? 0,
   });
   for (const box of company.boxes ?? []) {
     const boxId = `${id}:${box.code}`;
@@ -61,12 +72,13 @@ async function writeChannel(
   channel: SetupChannel,
   companyId: number,
 ): Promise<void> {
-  const { redis, stored, save } = writer;
+  const { redis, stored, save, by } = writer;
   const before = stored.channels.get(channel.code);
   const id = before?.id ?? (await nextId(redis, "channel"));
-  const said = before?.setupSaid ?? {};
+  const said = by === "panel" ? {} : (before?.setupSaid ?? {});
   const after = saidAfter(said, channel);
-  const own = newlySaid(ownSettingsOf(channel), said.own);
+  const nulls = writer.nullsOf("channel");
+  const own = { ...newlySaid(ownSettingsOf(channel), said.own), ...nulls };
   const rateLimit = newlySaid(channel.rateLimit, said.rateLimit);
   const isNewSender = JSON.stringify(channel.sender) !== JSON.stringify(said.sender);
   const sender = isNewSender ? channel.sender : undefined;
@@ -77,13 +89,14 @@ async function writeChannel(
     testOf: null,
     code: channel.code,
     ...settingsAfter(CHANNEL_SETTINGS, own, before ?? { name: channel.code }),
-    ...activation(channel.active, before),
+    ...activation(by, channel.active, before),
     bucketSize: rateLimit.bucketSize ?? before?.bucketSize ?? DEFAULT_BUCKET_SIZE,
     refillRate: rateLimit.refillRate ?? before?.refillRate ?? DEFAULT_REFILL_RATE,
     couriers: mergeChannelCouriers(before?.couriers ?? [], said.couriers, channel.couriers),
-    sender: sender ?? before?.sender ?? null,
+    sender: "sender" in nulls ? null : (sender ?? before?.sender ?? null),
     emails: { ...before?.emails, ...emails },
-    setupSaid: after,
+    setupSaid: by === "panel" ? (before?.setupSaid ?? {}) : after,
+    closedAtMs: before?.closedAtMs ?? 0,
   };
   await save("channel", String(id), before, entity);
   const isTest = ({ mode }: { readonly mode?: string }) => mode === "test";
@@ -132,7 +145,7 @@ async function writeContents(
 
 /** An entity that is one entry of the file: what the panel has changed or deleted since stays so until the entry changes. */
 async function saveEntry<K extends "box" | "template">(
-  { redis, stored, save }: SetupWriter,
+  { redis, stored, save, by }: SetupWriter,
   kind: K,
   id: string,
   before: Entities[K] | undefined,
@@ -140,8 +153,9 @@ async function saveEntry<K extends "box" | "template">(
 ): Promise<void> {
   const deleted = deletedSetting(kind, id);
   const applied = before ? before.fileEntry : stored.deletedSettings.get(deleted);
-  if (applied === after.fileEntry) return;
-  await save(kind, id, before, after);
+  if (by === "file" && applied === after.fileEntry) return;
+  const fileEntry = by === "file" ? after.fileEntry : (applied ?? "");
+  await save(kind, id, before, { ...after, fileEntry });
   await redis.hDel(DELETED_SETTINGS_KEY, deleted);
 }
 
@@ -151,8 +165,11 @@ async function writeApiKey(
   channelId: number,
   channel: string,
 ): Promise<void> {
-  const { redis, stored, save } = writer;
+  const { redis, stored, save, by } = writer;
   const before = stored.apiKeys.get(`${channelId}:${key.code}`);
+  const fileEntry = by === "file" ? fingerprintOf(key) : (before?.fileEntry ?? "");
+  // What the panel has changed since stays so until the file's entry itself changes.
+  if (by === "file" && before?.fileEntry === fileEntry) return;
   const id = before?.id ?? (await nextId(redis, "apiKey"));
   await save("apiKey", String(id), before, {
     id,
@@ -163,6 +180,7 @@ async function writeApiKey(
     companyWideRead: key.companyWideRead ?? before?.companyWideRead ?? false,
     scopes: key.scopes ?? before?.scopes ?? SCOPES,
     revokedHash: before?.revokedHash ?? "",
+    fileEntry,
   });
 }
 
@@ -173,9 +191,14 @@ function newKeyHash({ generated }: SetupWriter, channel: string, code: string): 
 }
 
 /** The panel's word stands until a file says something else than the file before it. */
-function activation(given: boolean | undefined, before: ChannelEntity | undefined) {
+function activation(
+  by: SetupAuthor,
+  given: boolean | undefined,
+  before: ChannelEntity | undefined,
+) {
   const last = before?.setupActive ?? "";
   const current = before?.active ?? true;
+  if (by === "panel") return { active: given ?? current, setupActive: last };
   if (given === undefined) return { active: current, setupActive: last };
   return { active: last === String(given) ? current : given, setupActive: String(given) };
 }

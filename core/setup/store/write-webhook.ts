@@ -21,13 +21,13 @@ export async function writeWebhook(
   channelId: number,
   channel: string,
 ): Promise<void> {
-  const { redis, stored, nowMs, save } = writer;
+  const { redis, stored, nowMs, save, by } = writer;
   const key = `${channelId}:${webhook.code}`;
   const before = stored.endpoints.get(key);
-  const fileEntry = fingerprintOf(webhook);
+  const applied = before ? before.fileEntry : stored.deletedWebhooks.get(key);
+  const fileEntry = by === "file" ? fingerprintOf(webhook) : (applied ?? "");
   // What the panel has changed or deleted since stays so until the file's entry itself changes.
-  if (before?.fileEntry === fileEntry) return;
-  if (!before && stored.deletedWebhooks.get(key) === fileEntry) return;
+  if (by === "file" && applied === fileEntry) return;
   const id = before?.id ?? newEndpointId();
   const settings = settingsAfter(ENDPOINT_SETTINGS, webhook, before ?? {});
   const target = { url: webhook.url, standardWebhooks: settings.standardWebhooks };
@@ -50,15 +50,16 @@ export async function writeWebhook(
 
 /** The old secret signs for 24 hours more. */
 function webhookSecret(
-  { vault, nowMs, generated }: SetupWriter,
+  { vault, nowMs, generated, by }: SetupWriter,
   { code, secret }: SetupWebhook,
   before: EndpointEntity | undefined,
   channel: string,
 ): Pick<EndpointEntity, "secret" | "previousSecret" | "previousUntilMs" | "fileSecretHash"> {
-  const fileSecretHash = secret === undefined ? "" : hashToken(secret);
+  const ofFile = secret === undefined ? "" : hashToken(secret);
+  const fileSecretHash = by === "file" ? ofFile : (before?.fileSecretHash ?? "");
   if (before) {
     const { secret: sealed, previousSecret, previousUntilMs } = before;
-    return secret !== undefined && isRotation(secret, before, vault)
+    return secret !== undefined && isRotation(by, secret, before, vault)
       ? { ...rotatedSecret(sealed, vault.seal(secret), nowMs), fileSecretHash }
       : { secret: sealed, previousSecret, previousUntilMs, fileSecretHash };
   }

@@ -81,6 +81,7 @@ export async function issueApiKey(
       companyWideRead,
       scopes,
       revokedHash: "",
+      fileEntry: "",
     });
     await bumpVersion(redis);
     return { id, code, mode, key, companyWideRead, scopes };

@@ -15,10 +15,12 @@ import { readAddressChecks } from "#core/merchants/store/address-checks.ts";
 import { route } from "#core/platform/http/access.ts";
 import { nullableText as text } from "#core/platform/schema/nullable.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
+import { managedBy } from "#core/setup/rules/merge-said.ts";
 import { listPageOf, listQuery, pageAfter } from "#panel/server/http/list-page.ts";
 import { version } from "#panel/server/http/version.ts";
 import { isTheirs } from "#panel/server/owners.ts";
 import { panelRoutes } from "#panel/server/panel-routes.ts";
+import { managedBySchema } from "#panel/server/setup/managed-by.ts";
 import { channelOf } from "#panel/server/webhooks/webhook-access.ts";
 import { companyOf } from "./company-of.ts";
 
@@ -37,6 +39,8 @@ export const CompanyView = Type.Object({
   channels: Type.Array(
     Type.Object({ code: Type.String(), name: Type.String(), active: Type.Boolean() }),
   ),
+  managedBy: managedBySchema,
+  version,
 });
 
 export const RateLimitView = Type.Object({
@@ -87,6 +91,7 @@ export const ChannelDetail = Type.Object({
     templates: Type.Array(TemplateView),
   }),
   apiKeys: Type.Array(ApiKeyView, { description: "those of its shadow in test mode too" }),
+  managedBy: managedBySchema,
   version,
 });
 
@@ -137,8 +142,8 @@ export function companyRoutes(runtime: Runtime) {
     );
 }
 
-function companyView(
-  { code, boxes, channelIds, ...company }: Company,
+export function companyView(
+  { code, boxes, channelIds, setupSaid, version, ...company }: Company,
   { channels }: Configuration,
 ): Static<typeof CompanyView> {
   return {
@@ -149,6 +154,8 @@ function companyView(
       const channel = channels.get(id);
       return channel ? [{ code: channel.code, name: channel.name, active: channel.active }] : [];
     }),
+    managedBy: managedBy(setupSaid),
+    version,
   };
 }
 
@@ -171,7 +178,7 @@ export function channelCourierView(courier: ChannelCourier): Static<typeof Chann
   return { ...one, transcodings: [...transcodings], senderAccounts: [...senderAccounts] };
 }
 
-async function channelDetail(
+export async function channelDetail(
   { redis }: Runtime,
   configuration: Configuration,
   channel: Channel,
@@ -203,6 +210,7 @@ async function channelDetail(
       const owner = configuration.channels.get(key.channelId);
       return owner && (owner.id === id || owner.testOf === id) ? [keyView(key, owner)] : [];
     }),
+    managedBy: channel.managedBy,
     version: channel.version,
   };
 }

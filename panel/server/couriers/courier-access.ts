@@ -1,7 +1,12 @@
 /** Issues and revokes a courier's tokens and signing secrets, and switches its events on and off. */
 
 import type { CourierEntity, Issued } from "#core/configuration/rules/entities.ts";
-import { secretsInForce, tokensInForce } from "#core/configuration/store/courier-access.ts";
+import {
+  type AccessKind,
+  accessId,
+  secretsInForce,
+  tokensInForce,
+} from "#core/configuration/store/courier-access.ts";
 import { bumpVersion, saveEntity } from "#core/configuration/store/entities.ts";
 import { underSetupLock } from "#core/configuration/store/setup-lock.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
@@ -16,8 +21,6 @@ const ISSUED_LIMIT = limit(
   "tokens and signing secrets issued by the panel, of each kind and courier",
   "409",
 );
-
-export type AccessKind = "tokens" | "signing-secrets";
 
 /** Where the panel keeps its own and a setup file its list, and what of both is in force. */
 const FIELDS = {
@@ -46,7 +49,7 @@ export function issueAccess(
   const { vault } = runtime.secrets;
   const text = newToken(kind === "tokens" ? "tok_" : "sig_");
   const value = kind === "tokens" ? hashToken(text) : vault.seal(text);
-  const id = idOf(vault, kind, value);
+  const id = accessId(vault, kind, value);
   return changeCourier(runtime, code, (courier) => {
     const { own } = FIELDS[kind];
     const issued = courier[own];
@@ -69,7 +72,7 @@ export function revokeAccess(
   const { vault } = runtime.secrets;
   return changeCourier(runtime, code, (courier) => {
     const { own, inForce } = FIELDS[kind];
-    const value = inForce(courier).find((one) => idOf(vault, kind, one) === id);
+    const value = inForce(courier).find((one) => accessId(vault, kind, one) === id);
     if (value === undefined) {
       throw new Problem(404, "ACCESS_NOT_FOUND", "There is no such token or secret in force.");
     }
@@ -97,16 +100,11 @@ export function viewAccess(vault: Vault, courier: CourierEntity, kind: AccessKin
   return inForce(courier).map((value) => {
     const found = issued.get(value);
     return {
-      id: idOf(vault, kind, value),
+      id: accessId(vault, kind, value),
       source: found ? ("panel" as const) : ("setup" as const),
       createdAt: found ? new Date(found.createdAtMs).toISOString() : null,
     };
   });
-}
-
-/** Keyed: a token of an old contract may be short enough to be guessed from a plain hash. */
-function idOf(vault: Vault, kind: AccessKind, value: string): string {
-  return vault.mac(kind === "tokens" ? `token ${value}` : `secret ${vault.open(value)}`);
 }
 
 /** Two writers at once lose neither change; every process follows with its next request. */

@@ -2,9 +2,9 @@
 
 import { type TSchema, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import type { CourierEntity } from "#core/configuration/rules/entities.ts";
-import { type NotedComparison, readComparisons } from "#core/configuration/store/comparisons.ts";
-import { allEntities } from "#core/configuration/store/entities.ts";
+import { readComparisons } from "#core/configuration/store/comparisons.ts";
+import type { AccessKind } from "#core/configuration/store/courier-access.ts";
+import { allEntities, type Stored } from "#core/configuration/store/entities.ts";
 import { route } from "#core/platform/http/access.ts";
 import { nullableText } from "#core/platform/schema/nullable.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
@@ -12,46 +12,10 @@ import type { Caller } from "#panel/server/caller.ts";
 import { queryOf, WHOLE_LIST, wholeList } from "#panel/server/http/list-page.ts";
 import { isTheirs } from "#panel/server/owners.ts";
 import { noteChange, panelRoutes } from "#panel/server/panel-routes.ts";
-import {
-  type AccessKind,
-  issueAccess,
-  revokeAccess,
-  setAccepting,
-  viewAccess,
-} from "./courier-access.ts";
+import { issueAccess, revokeAccess, setAccepting } from "./courier-access.ts";
 import { readCourier } from "./courier-of.ts";
-
-const Access = Type.Object({
-  id: Type.String(),
-  source: Type.Union([Type.Literal("setup"), Type.Literal("panel")]),
-  createdAt: Type.Union([Type.String({ description: "ISO 8601" }), Type.Null()]),
-});
-
-export const CourierView = Type.Object({
-  code: Type.String(),
-  name: Type.String(),
-  environment: Type.String(),
-  acceptingEvents: Type.Boolean(),
-  signatureRequired: Type.Boolean(),
-  oauth: Type.Boolean({ description: "whether it has an OAuth client" }),
-  mtls: Type.Boolean({ description: "whether it is bound to a client certificate" }),
-  tokens: Type.Array(Access, { description: "in force" }),
-  signingSecrets: Type.Array(Access, { description: "in force" }),
-  catalogueCodes: Type.Integer({ description: "codes of its catalogue" }),
-  comparison: Type.Union(
-    [
-      Type.Object({
-        at: Type.String({ description: "UTC" }),
-        lines: Type.Integer(),
-        same: Type.Integer({
-          description: "lines that were received as the other tracking has them",
-        }),
-      }),
-      Type.Null(),
-    ],
-    { description: "the last first-day comparison; null = none" },
-  ),
-});
+import { courierSetupRoutes } from "./courier-setup.ts";
+import { CourierView, courierView } from "./courier-view.ts";
 
 export const IssuedToken = Type.Object({
   id: Type.String(),
@@ -65,15 +29,14 @@ export const IssuedSecret = Type.Object({
 
 export const Activation = Type.Object({ code: Type.String(), acceptingEvents: Type.Boolean() });
 
-type Comparisons = ReadonlyMap<string, NotedComparison>;
-
 export function courierRoutes(runtime: Runtime) {
   return new Elysia({ name: "courier-routes" })
     .use(ownCourierRoutes(runtime))
+    .use(courierSetupRoutes(runtime))
     .use(courierAccessRoutes(runtime));
 }
 
-async function couriersOf({ redis }: Runtime, caller: Caller): Promise<CourierEntity[]> {
+async function couriersOf({ redis }: Runtime, caller: Caller): Promise<Stored<"courier">[]> {
   const all = await allEntities(redis, "courier");
   return all.filter(({ code }) => isTheirs(caller, { companyCode: null, courierCode: code }));
 }
@@ -81,13 +44,14 @@ async function couriersOf({ redis }: Runtime, caller: Caller): Promise<CourierEn
 /** Couriers, and whether their events are accepted. */
 function ownCourierRoutes(runtime: Runtime) {
   const { redis } = runtime;
+  const { vault } = runtime.secrets;
   return panelRoutes(runtime, "couriers")
     .get(
       "/panel/api/couriers",
       async ({ caller, query }) => {
         const comparisons = await readComparisons(redis);
         const { items, nextCursor } = wholeList(await couriersOf(runtime, caller), query);
-        return { items: items.map((one) => viewOf(runtime, one, comparisons)), nextCursor };
+        return { items: items.map((one) => courierView(vault, one, comparisons)), nextCursor };
       },
       route({
         access: { can: "couriers:read", of: "caller" },
@@ -99,7 +63,7 @@ function ownCourierRoutes(runtime: Runtime) {
     .get(
       "/panel/api/couriers/:code",
       async ({ params }) =>
-        viewOf(runtime, await readCourier(redis, params.code), await readComparisons(redis)),
+        courierView(vault, await readCourier(redis, params.code), await readComparisons(redis)),
       route({
         access: { can: "couriers:read", of: "courier" },
         response: CourierView,
@@ -116,30 +80,6 @@ function ownCourierRoutes(runtime: Runtime) {
       ({ params, request }) => activate(runtime, request, params.code, false),
       activation("Answer 404 to events of the courier"),
     );
-}
-
-function viewOf({ secrets }: Runtime, courier: CourierEntity, comparisons: Comparisons) {
-  const compared = comparisons.get(courier.code);
-  const { code, name, environment, acceptingEvents, signatureRequired } = courier;
-  return {
-    code,
-    name,
-    environment,
-    acceptingEvents,
-    signatureRequired,
-    oauth: Boolean(courier.oauth),
-    mtls: Boolean(courier.mtls),
-    tokens: viewAccess(secrets.vault, courier, "tokens"),
-    signingSecrets: viewAccess(secrets.vault, courier, "signing-secrets"),
-    catalogueCodes: courier.catalogue.length,
-    comparison: compared
-      ? {
-          at: new Date(compared.atMs).toISOString(),
-          lines: compared.lines,
-          same: compared.same,
-        }
-      : null,
-  };
 }
 
 async function activate(

@@ -50,6 +50,8 @@ const COMPANY: CompanyEntity = {
   language: "it",
   seatPostcode: null,
   products: [],
+  setupSaid: {},
+  closedAtMs: 0,
 };
 /** Works under the set-up lock and is held up in the middle until a line comes. */
 const HELD_UP = `

@@ -1,0 +1,85 @@
+/** A courier as it is configured, without a secret. */
+import { type Static, Type } from "@sinclair/typebox";
+import { settingsIn, shownMembers } from "#core/configuration/rules/entity.ts";
+import { COURIER_SETTINGS } from "#core/configuration/rules/settings.ts";
+import type { NotedComparison } from "#core/configuration/store/comparisons.ts";
+import type { Stored } from "#core/configuration/store/entities.ts";
+import { nullableText } from "#core/platform/schema/nullable.ts";
+import type { Vault } from "#core/platform/secrets/secrets.ts";
+import { managedBy } from "#core/setup/rules/merge-said.ts";
+import { version } from "#panel/server/http/version.ts";
+import { managedBySchema } from "#panel/server/setup/managed-by.ts";
+import { viewAccess } from "./courier-access.ts";
+
+const Access = Type.Object({
+  id: Type.String(),
+  source: Type.Union([Type.Literal("setup"), Type.Literal("panel")]),
+  createdAt: Type.Union([Type.String({ description: "ISO 8601" }), Type.Null()]),
+});
+
+export const CourierView = Type.Object({
+  code: Type.String(),
+  ...shownMembers(COURIER_SETTINGS),
+  acceptingEvents: Type.Boolean(),
+  rateLimit: Type.Object({ perSecond: Type.Number(), burst: Type.Integer() }),
+  oauth: Type.Boolean({ description: "whether it has an OAuth client" }),
+  oauthClientId: nullableText,
+  mtls: Type.Boolean({ description: "whether it is bound to a client certificate" }),
+  certificates: Type.Object(
+    { subjects: Type.Array(Type.String()), fingerprints: Type.Array(Type.String()) },
+    { description: "one of which every request must come with; both empty = none is asked for" },
+  ),
+  tokens: Type.Array(Access, { description: "in force" }),
+  signingSecrets: Type.Array(Access, { description: "in force" }),
+  catalogueCodes: Type.Integer({ description: "codes of its catalogue" }),
+  comparison: Type.Union(
+    [
+      Type.Object({
+        at: Type.String({ description: "UTC" }),
+        lines: Type.Integer(),
+        same: Type.Integer({
+          description: "lines that were received as the other tracking has them",
+        }),
+      }),
+      Type.Null(),
+    ],
+    { description: "the last first-day comparison; null = none" },
+  ),
+  managedBy: managedBySchema,
+  version,
+});
+
+export type Comparisons = ReadonlyMap<string, NotedComparison>;
+
+export function courierView(
+  vault: Vault,
+  courier: Stored<"courier">,
+  comparisons: Comparisons,
+): Static<typeof CourierView> {
+  const { code, acceptingEvents, perSecond, burst, oauth, mtls } = courier;
+  return {
+    code,
+    ...settingsIn(COURIER_SETTINGS, courier),
+    acceptingEvents,
+    rateLimit: { perSecond, burst },
+    oauth: Boolean(oauth),
+    oauthClientId: oauth?.clientId ?? null,
+    mtls: Boolean(mtls),
+    certificates: {
+      subjects: [...(mtls?.subjects ?? [])],
+      fingerprints: [...(mtls?.fingerprints ?? [])],
+    },
+    tokens: viewAccess(vault, courier, "tokens"),
+    signingSecrets: viewAccess(vault, courier, "signing-secrets"),
+    catalogueCodes: courier.catalogue.length,
+    comparison: comparedView(comparisons.get(code)),
+    managedBy: managedBy(courier.setupSaid),
+    version: courier.version,
+  };
+}
+
+function comparedView(compared: NotedComparison | undefined) {
+  if (!compared) return null;
+  const { atMs, lines, same } = compared;
+  return { at: new Date(atMs).toISOString(), lines, same };
+}
