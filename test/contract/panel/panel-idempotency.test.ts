@@ -163,6 +163,9 @@ const PAIRS: Readonly<Record<string, () => Promise<Pair>>> = {
     body: `code,status,statusDetail\nN${newName()},DELAY,0\n`,
     other: `code,status,statusDetail\nM${newName()},DELAY,0\n`,
   }),
+  "/couriers": async () => newEntry("/couriers"),
+  "/companies": async () => newEntry("/companies"),
+  "/companies/{code}/channels": async () => newEntry("/companies/acme/channels"),
   "/couriers/{code}/activate": bare("/couriers/GLS_ITA/activate"),
   "/couriers/{code}/deactivate": bare("/couriers/BRT_ITA/deactivate"),
   "/couriers/{code}/tokens": bare("/couriers/GLS_ITA/tokens"),
@@ -224,6 +227,11 @@ const BEFORE_LOG_IN = ["/session", "/invitations/{token}", "/password-reset"];
 function lastHour() {
   const [from, to] = [runtime.live.now() - 3_600_000, runtime.live.now()];
   return { from: new Date(from).toISOString(), to: new Date(to).toISOString() };
+}
+
+function newEntry(path: string) {
+  const [code, other] = [newName("E"), newName("E")];
+  return { path, body: { code }, other: { code: other } };
 }
 
 function orderLine(): string {
