@@ -19,6 +19,7 @@ import { parcelsRoute } from "#api/parcels/collection.ts";
 import { parcelRoute } from "#api/parcels/parcel.ts";
 import { merchantErrors } from "#api/reference/errors.ts";
 import { sandboxRoute } from "#api/sandbox/sandbox.ts";
+import { correctRoute } from "#api/shipments/correct.ts";
 import { createRoute } from "#api/shipments/create.ts";
 import { detailRoute } from "#api/shipments/detail.ts";
 import { importRoute } from "#api/shipments/import.ts";
@@ -92,6 +93,7 @@ function merchantRoutes(deps: ApiDeps): AnyElysia[] {
     createRoute(deps),
     searchRoute(deps),
     detailRoute(deps),
+    correctRoute(deps),
     importRoute(deps),
     stockReleaseRoute(deps),
     releaseRoute(deps),

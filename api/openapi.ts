@@ -29,6 +29,7 @@ import {
   NotificationEntry,
   OrderItemView,
   ParcelView,
+  ShipmentChanged,
   ShipmentDetail,
 } from "#api/shipments/shipment-detail.ts";
 import { StockRelease } from "#api/shipments/stock-release.ts";
@@ -48,6 +49,7 @@ import {
 } from "#core/platform/openapi/document.ts";
 import type { Content, Operation } from "#core/platform/openapi/operation.ts";
 import { Warning } from "#core/platform/schema/unknown-members.ts";
+import { ShipmentCorrection } from "#core/shipments/rules/correct.ts";
 import { ImportCallbackView } from "#core/shipments/rules/import-callback.ts";
 import { ImportResult, ImportSummary, ItemErrorView } from "#core/shipments/rules/import-result.ts";
 import * as shipment from "#core/shipments/rules/shipment.ts";
@@ -107,6 +109,8 @@ export const MERCHANT_API: Api = {
     BenchmarksUnavailable,
     ShipmentSummary,
     ShipmentDetail,
+    ShipmentChanged,
+    ShipmentCorrection,
     ShipmentPage,
     Status: StatusSchema,
     Consignee: ConsigneeView,

@@ -25,6 +25,7 @@ export const FEATURES = [
   "our downtime",
   "slot move",
   "drain",
+  "merchant's correction",
 ] as const;
 export type Feature = (typeof FEATURES)[number];
 
@@ -38,6 +39,7 @@ const RIGHTS = apart("rights are read at each request and stored with nothing el
 const NO_SHIPMENT = apart("a label is made before there is a shipment, and refers to none");
 const NOT_ANALYSED = apart("the analytics never see test mode");
 const REDIS_ONLY = apart("it stands in Redis alone, which the analytics do not write");
+const VERSIONED = apart("each compares the version that it read, and reads again");
 const ONE_FOLD = apart("both are facts of one fold, whose order does not matter");
 const KILLED = "fault/operation/kill-everything: kills in a stream of events lose nothing";
 const WHOLE_STORE = by(
@@ -318,5 +320,31 @@ export const PAIRS: Readonly<Record<Feature, Partial<Readonly<Record<Feature, Pa
     cluster: apart("a drain concerns processes, whatever store they have"),
     "our downtime": apart("processors work until the drain is over"),
     "slot move": apart("a drain concerns processes, a move the store"),
+  },
+  "merchant's correction": {
+    archive: by(
+      "contract/archive/archive-meets: is still found by every order reference it has had",
+    ),
+    "test mode": apart("a shadow has shipments like any other channel"),
+    erasure: by("contract/shipments/api-correct: an erased recipient does not come back"),
+    remap: VERSIONED,
+    "number change": VERSIONED,
+    correction: VERSIONED,
+    import: apart("a shipment is corrected however it was created"),
+    label: NO_SHIPMENT,
+    "stock release": apart("a release has an address of its own"),
+    notification: apart("a message takes the recipient whom the shipment has when it is sent"),
+    replay: apart("a replay sends the shipment as it is now, whoever changed it"),
+    "catch-up": by(
+      "contract/shipments/api-correct: members that are given change, the others stay",
+    ),
+    "endpoint off": apart("no webhook is sent for it"),
+    "role change": RIGHTS,
+    restore: WHOLE_STORE,
+    "two analytics processes": REDIS_ONLY,
+    cluster: SLOTS,
+    "our downtime": apart("it needs no processors"),
+    "slot move": SLOTS,
+    drain: by(ANSWERED),
   },
 };

@@ -9,6 +9,7 @@
  * | references tell of the archive      | the same; events find the shipments as before                            |
  * | shipments are removed, batch settled | done: one step                                                           |
  */
+
 import type { ClickHouseClient } from "@clickhouse/client";
 import type { Row } from "#analytics/write/rows.ts";
 import { noteMoved } from "#core/archive/store/archive-status.ts";
@@ -56,6 +57,7 @@ import type { Lock } from "#core/platform/redis/lock.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 import type { Vault } from "#core/platform/secrets/secrets.ts";
 import { romeDate } from "#core/platform/time/rome-time.ts";
+import { orderReferencesOf } from "#core/shipments/rules/shipment.ts";
 import { readShipments } from "#core/shipments/store/shipments.ts";
 import { archiveRow } from "./archive-rows.ts";
 import { deleteRows, insertSound, readPresent } from "./archive-table.ts";
@@ -271,23 +273,25 @@ async function settleBatches(
 
 /** Sender accounts whose events name the shipment by its order. */
 export function accountsOf(
-  { meta: { channelId, courier, orderReference } }: Pick<LeavingFacts, "meta">,
+  { meta }: Pick<LeavingFacts, "meta">,
   { channels }: Pick<Configuration, "channels">,
 ): readonly string[] {
-  if (orderReference === null) return [];
+  const { channelId, courier } = meta;
+  if (orderReferencesOf(meta).length === 0) return [];
   return channels.get(channelId)?.couriers.get(courier)?.senderAccounts ?? [];
 }
 
 /** The references that events may find a shipment by. */
 export function compactOf({ whole, facts }: Pick<Removal, "whole" | "facts">): CompactReference[] {
   const { meta, shipment } = facts;
-  const { courier, trackingNumber, parcelNumbers = [], orderReference } = meta;
+  const { courier, trackingNumber, parcelNumbers = [] } = meta;
+  const candidate = candidateOf(whole.id, meta);
+  const { orderReference } = candidate;
   const { aliases, mapped } = shipment.state;
   const common = {
     endedAtMs: mapped?.by.terminal ? happenedAtMs(mapped.by) : null,
     orderHash: orderReference === null ? null : orderHash(orderReference),
   };
-  const candidate = candidateOf(whole.id, meta);
   const owned = new Set(whole.numbers.map(matchingNumber));
   const byNumber = [trackingNumber, ...parcelNumbers, ...aliases].flatMap((number) => {
     const archived = { ...common, ownsNumber: owned.has(matchingNumber(number)) };
@@ -295,7 +299,7 @@ export function compactOf({ whole, facts }: Pick<Removal, "whole" | "facts">): C
       return { reference, isNumber: true, candidate: { ...candidate, archived } };
     });
   });
-  const accounts = referencesOf(courier, [], whole.accounts, orderReference);
+  const accounts = referencesOf(courier, [], whole.accounts, orderReferencesOf(meta));
   const byExternal = withAsGiven(accounts).map((reference): CompactReference => {
     const archived = { ...common, ownsNumber: false };
     return { reference, isNumber: false, candidate: { ...candidate, archived } };

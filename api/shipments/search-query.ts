@@ -9,6 +9,8 @@ import { isStatus, STATUSES, type Status } from "#core/statuses/rules/status.ts"
 
 export interface Search {
   readonly scope: "channel" | "company";
+  /** As it was given. */
+  readonly courier: string | null;
   readonly filters: Omit<ShipmentQuery, "companyId" | "channelIds" | "offset" | "limit">;
   readonly page: number;
   readonly limit: number;
@@ -52,6 +54,7 @@ export function readSearch(params: URLSearchParams): Search {
   });
   const search: Search = {
     scope: oneOf(reading, "scope", "channel", { channel: "channel", company: "company" } as const),
+    courier: text(reading, "courier"),
     filters: {
       trackingNumber: text(reading, "trackingNumber"),
       exact: Object.fromEntries(exact),

@@ -6,6 +6,7 @@ import type { ApiDeps } from "#api/deps.ts";
 import { linkPages, NOT_MODIFIED, PAGE_HEADERS, TAG_HEADERS, tagged } from "#api/http/paging.ts";
 import { asIndexed, isAsIndexed } from "#api/shipments/as-indexed.ts";
 import { EXAMPLE_SUMMARY } from "#api/shipments/example-summary.ts";
+import { filtersOfCourier, SHARED_VALUE_MAX } from "#api/shipments/search-courier.ts";
 import {
   LIMIT_DEFAULT,
   LIMIT_MAX,
@@ -76,6 +77,12 @@ const operation = declared({
       `Comma-separated: ${STATUSES.join(", ")}.`,
       "IN_TRANSIT,DELIVERED",
     ),
+    query(
+      "courier",
+      exact,
+      "A courier of GET /v2/channel, by code, name or transcoding.",
+      EXAMPLE_SUMMARY.courier,
+    ),
     inSamples(
       query(
         "updatedAfter",
@@ -108,7 +115,15 @@ const operation = declared({
       ),
     ),
   ],
-  rules: [{ path: "updatedAfter", code: "BAD_FORMAT", rule: "a date that exists, and a time" }],
+  rules: [
+    { path: "updatedAfter", code: "BAD_FORMAT", rule: "a date that exists, and a time" },
+    { path: "courier", code: "NOT_ALLOWED", rule: "a courier that is known" },
+    {
+      path: "courier",
+      code: "TOO_MANY",
+      rule: `at most ${SHARED_VALUE_MAX} shipments have the tracking number, reference and custom fields asked for`,
+    },
+  ],
   answers: {
     200: {
       ...json("A page of summaries.", ShipmentPage, {
@@ -136,7 +151,9 @@ export function searchRoute(deps: ApiDeps) {
     async ({ request, caller, set }): Promise<Response> => {
       const search = readSearch(searchParamsOf(request));
       const channelIds = channelsOf(search, caller);
-      const { total, shipments } = await readMatching(deps, search, channelIds, caller);
+      const filters = await filtersOfCourier(deps, search, channelIds, caller);
+      const asked = { ...search, filters };
+      const { total, shipments } = await readMatching(deps, asked, channelIds, caller);
       const { page, limit } = search;
       const pages = Math.ceil(total / limit);
       linkPages(request, set, page, pages);

@@ -5,9 +5,10 @@ import { compareFacts, type Fact, orderOf } from "#core/events/rules/fact.ts";
 import type { SentNotification } from "#core/merchants/rules/notification.ts";
 import { EXTENSION } from "#core/platform/openapi/document.ts";
 import { nullableNumber as number, nullableText as text } from "#core/platform/schema/nullable.ts";
+import { warnings } from "#core/platform/schema/unknown-members.ts";
 import { romeDateTime } from "#core/platform/time/rome-time.ts";
 import type { SetupStatusDetail } from "#core/setup/rules/setup.ts";
-import type { Language, OrderItem, Parcel } from "#core/shipments/rules/shipment.ts";
+import type { Correction, Language, OrderItem, Parcel } from "#core/shipments/rules/shipment.ts";
 import { ShipmentSummary } from "#core/shipments/rules/shipment-view.ts";
 import type { StoredShipment } from "#core/shipments/store/shipments.ts";
 import { StatusSchema } from "#core/statuses/rules/status.ts";
@@ -69,6 +70,18 @@ export const NotificationEntry = Type.Object({
   error: text,
 });
 
+const CorrectionView = Type.Object({
+  date: Type.String({
+    description: "When it was made, Europe/Rome.",
+    examples: ["2026-11-23 09:00:00"],
+  }),
+  fields: Type.Array(Type.String(), {
+    description: "The members that changed.",
+    examples: [["consignee.street"]],
+  }),
+  apiKey: Type.String({ description: "Code of the API key that made it.", examples: ["main"] }),
+});
+
 const DetailPart = Type.Object({
   planning: Type.Object({ deliveryDate: text, latestShipDate: text, latestDeliveryDate: text }),
   parcels: Type.Array(ParcelView),
@@ -87,6 +100,13 @@ const DetailPart = Type.Object({
     description:
       "numbers that the courier announced for the shipment after trackingNumber, at most 100; it is found by each of them",
   }),
+  corrections: Type.Optional(
+    Type.Array(CorrectionView, {
+      ...extension,
+      description:
+        "Corrections by PATCH /v2/shipments/{id}, the latest last, at most 100; absent without any.",
+    }),
+  ),
 });
 type DetailPart = Static<typeof DetailPart>;
 
@@ -94,6 +114,8 @@ export const ShipmentDetail = Type.Object({
   ...ShipmentSummary.properties,
   ...DetailPart.properties,
 });
+/** In the answer to a change. */
+export const ShipmentChanged = Type.Object({ ...ShipmentDetail.properties, warnings });
 export type ShipmentDetail = Static<typeof ShipmentDetail>;
 
 /** @param facts in any order; the history is shown most recent first */
@@ -115,7 +137,12 @@ export function detailPart(
       date: romeDateTime(sentAtMs),
     })),
     newTrackingNumbers: [...aliases],
+    ...(record.corrections && { corrections: record.corrections.map(correctionView) }),
   };
+}
+
+function correctionView({ atMs, fields, apiKey }: Correction): Static<typeof CorrectionView> {
+  return { date: romeDateTime(atMs), fields: [...fields], apiKey };
 }
 
 function parcelView(parcel: Parcel): Static<typeof ParcelView> {

@@ -22,8 +22,8 @@ import { seenBucket, seenLayout } from "#core/events/store/seen.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import { type Reference, trackingReference } from "#core/platform/redis/keys.ts";
 import { limit } from "#core/platform/schema/limit.ts";
-import { addFurtherNumbers } from "#core/search/store/search-lines.ts";
-import type { ShipmentMeta } from "#core/shipments/rules/shipment.ts";
+import { addFurtherTexts } from "#core/search/store/search-lines.ts";
+import { orderReferencesOf, type ShipmentMeta } from "#core/shipments/rules/shipment.ts";
 import { matchEvents, type ReadEnds } from "#core/shipments/store/match-events.ts";
 import { type HotShipment, takeNumbers } from "#core/shipments/store/shipments.ts";
 import { type ConflictDeps, findConflicts } from "./number-conflicts.ts";
@@ -139,7 +139,7 @@ function asksOf(
   const accounts = channels.get(meta.channelId)?.couriers.get(meta.courier)?.senderAccounts ?? [];
   const { trackingNumber, parcelNumbers = [] } = meta;
   const numbers = new Set([trackingNumber, ...parcelNumbers, ...state.aliases]);
-  const references = referencesOf(meta.courier, [...numbers], accounts, meta.orderReference);
+  const references = referencesOf(meta.courier, [...numbers], accounts, orderReferencesOf(meta));
   const atMs = events.reduce((least, one) => Math.min(least, one.receivedAtMs), Infinity);
   const own = { shipment, references, atMs: events.length === 0 ? firstMs : atMs };
   return [own, ...numberAsks(shipment, newNumbers)];
@@ -296,12 +296,15 @@ async function registerNumbers(
       return numbersOf(shipment, texts).map((reference) => ({ ...candidate, reference }));
     }),
   );
-  await addFurtherNumbers(
+  await addFurtherTexts(
     redis,
     news.flatMap(({ shipment: { id, meta }, numbers }) =>
       numbers.map(({ number }) => ({
         companyId: meta.companyId,
-        ...takenNumber(id, meta, number),
+        channelId: meta.channelId,
+        shipmentId: id,
+        courier: meta.courier,
+        text: number,
       })),
     ),
   );

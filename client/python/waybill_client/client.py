@@ -12,6 +12,7 @@ from .types import (
     AcceptedNotification,
     AddressCheck,
     AddressCheckRequest,
+    Channel,
     Confirmation,
     ConfirmRequest,
     CreatedShipments,
@@ -25,6 +26,8 @@ from .types import (
     NotificationRequest,
     Order,
     OrderParcel,
+    ShipmentChanged,
+    ShipmentCorrection,
     ShipmentDetail,
     ShipmentSummary,
     StockRelease,
@@ -86,6 +89,17 @@ class Client:
         """A shipment with its history."""
         detail: ShipmentDetail = self._get(f"/v2/shipments/{shipment_id}")
         return detail
+
+    def correct_shipment(self, shipment_id: int, correction: ShipmentCorrection) -> ShipmentChanged:
+        """Correct the recipient, the order reference or the texts of a shipment."""
+        path = f"/v2/shipments/{shipment_id}"
+        changed: ShipmentChanged = self._transport.send("PATCH", path, body=correction).body
+        return changed
+
+    def channel(self) -> Channel:
+        """What the key may use: couriers, boxes, platforms, languages, status details, scopes and limits."""
+        channel: Channel = self._get("/v2/channel")
+        return channel
 
     def shipments(self, **filters: str) -> Iterator[ShipmentSummary]:
         """All matches, oldest first unless `sortBy` says otherwise, so that new shipments do not move the pages."""

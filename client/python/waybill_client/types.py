@@ -859,6 +859,92 @@ class SandboxPut(TypedDict):
     dateTimeValue: NotRequired[str | None]
 
 
+class ShipmentChangedMonetary(TypedDict):
+    totalValue: float | None
+    codAmount: float | None
+    shippingCost: float | None
+    currency: str
+
+
+class ShipmentChangedCustomAttributes(TypedDict):
+    custom1: str | None
+    custom2: str | None
+    custom3: str | None
+
+
+class ShipmentChangedPlanning(TypedDict):
+    deliveryDate: str | None
+    latestShipDate: str | None
+    latestDeliveryDate: str | None
+
+
+class ShipmentChangedCorrectionsItem(TypedDict):
+    date: str
+    fields: list[str]
+    apiKey: str
+
+
+class ShipmentChanged(TypedDict):
+    id: int
+    channelId: int
+    trackingNumber: str
+    trackingUrl: str | None
+    courier: str
+    courierName: str
+    status: Status
+    statusDescription: str
+    statusDetail: int
+    statusDetailDescription: str | None
+    statusDate: str | None
+    statusUpdatedAt: str | None
+    statusPlace: str | None
+    shipDate: str
+    orderReference: str | None
+    platformOrderId: str | None
+    orderDate: str | None
+    tag: str | None
+    note: str | None
+    origin: str | None
+    isReturn: bool
+    consignee: Consignee
+    monetary: ShipmentChangedMonetary
+    customAttributes: ShipmentChangedCustomAttributes
+    planning: ShipmentChangedPlanning
+    parcels: list[Parcel]
+    orderItems: list[OrderItem]
+    history: list[HistoryEntry]
+    historyOmitted: NotRequired[int]
+    notifications: list[Notification]
+    newTrackingNumbers: list[str]
+    corrections: NotRequired[list[ShipmentChangedCorrectionsItem]]
+    warnings: NotRequired[list[Warning]]
+
+
+class ShipmentCorrectionConsignee(TypedDict):
+    name: NotRequired[str | None]
+    street: NotRequired[str | None]
+    city: NotRequired[str | None]
+    postcode: NotRequired[str | None]
+    state: NotRequired[str | None]
+    country: NotRequired[str | None]
+    email: NotRequired[str | None]
+    phone: NotRequired[str | None]
+
+
+class ShipmentCorrectionCustomAttributes(TypedDict):
+    custom1: NotRequired[str | None]
+    custom2: NotRequired[str | None]
+    custom3: NotRequired[str | None]
+
+
+class ShipmentCorrection(TypedDict):
+    consignee: NotRequired[ShipmentCorrectionConsignee | None]
+    orderReference: NotRequired[str | None]
+    tag: NotRequired[str | None]
+    note: NotRequired[str | None]
+    customAttributes: NotRequired[ShipmentCorrectionCustomAttributes | None]
+
+
 class ShipmentDetailMonetary(TypedDict):
     totalValue: float | None
     codAmount: float | None
@@ -876,6 +962,12 @@ class ShipmentDetailPlanning(TypedDict):
     deliveryDate: str | None
     latestShipDate: str | None
     latestDeliveryDate: str | None
+
+
+class ShipmentDetailCorrectionsItem(TypedDict):
+    date: str
+    fields: list[str]
+    apiKey: str
 
 
 class ShipmentDetail(TypedDict):
@@ -910,6 +1002,7 @@ class ShipmentDetail(TypedDict):
     historyOmitted: NotRequired[int]
     notifications: list[Notification]
     newTrackingNumbers: list[str]
+    corrections: NotRequired[list[ShipmentDetailCorrectionsItem]]
 
 
 class ShipmentPage(TypedDict):

@@ -3,7 +3,7 @@
 
 import { client } from './client.gen.ts';
 import type { Client, ClientMeta, Options as Options2, RequestResult, TDataShape } from './client/index.ts';
-import type { CheckAddressData, CheckAddressErrors, CheckAddressResponses, ConfirmLabelsData, ConfirmLabelsErrors, ConfirmLabelsResponses, CreateLabelData, CreateLabelErrors, CreateLabelResponses, CreateParcelsData, CreateParcelsErrors, CreateParcelsResponses, CreateShipmentsData, CreateShipmentsErrors, CreateShipmentsResponses, CreateTokenData, CreateTokenErrors, CreateTokenResponses, DeleteParcelData, DeleteParcelErrors, DeleteParcelResponses, DeleteParcelsData, DeleteParcelsErrors, DeleteParcelsResponses, DeleteSandboxEntityData, DeleteSandboxEntityErrors, DeleteSandboxEntityResponses, ImportShipmentsData, ImportShipmentsErrors, ImportShipmentsResponses, ListOrdersData, ListOrdersErrors, ListOrdersResponses, ListParcelsData, ListParcelsErrors, ListParcelsResponses, NotifyRecipientData, NotifyRecipientErrors, NotifyRecipientResponses, ReadChannelData, ReadChannelErrors, ReadChannelResponses, ReadDeliveryTimesData, ReadDeliveryTimesErrors, ReadDeliveryTimesResponses, ReadEfficiencyIndexData, ReadEfficiencyIndexErrors, ReadEfficiencyIndexResponses, ReadJobData, ReadJobErrors, ReadJobResponses, ReadLabelData, ReadLabelErrors, ReadLabelResponses, ReadNotificationData, ReadNotificationErrors, ReadNotificationResponses, ReadOrderData, ReadOrderErrors, ReadOrderResponses, ReadParcelData, ReadParcelErrors, ReadParcelResponses, ReadSandboxEntityData, ReadSandboxEntityErrors, ReadSandboxEntityResponses, ReadShipmentData, ReadShipmentErrors, ReadShipmentResponses, ReadStockReleaseData, ReadStockReleaseErrors, ReadStockReleaseResponses, ReadTransmissionData, ReadTransmissionErrors, ReadTransmissionResponses, ReleaseStockData, ReleaseStockErrors, ReleaseStockResponses, ReplaceSandboxEntityData, ReplaceSandboxEntityErrors, ReplaceSandboxEntityResponses, SearchShipmentsData, SearchShipmentsErrors, SearchShipmentsResponses, UpdateParcelData, UpdateParcelErrors, UpdateParcelResponses, UpdateSandboxEntityData, UpdateSandboxEntityErrors, UpdateSandboxEntityResponses } from './types.gen.ts';
+import type { CheckAddressData, CheckAddressErrors, CheckAddressResponses, ConfirmLabelsData, ConfirmLabelsErrors, ConfirmLabelsResponses, CorrectShipmentData, CorrectShipmentErrors, CorrectShipmentResponses, CreateLabelData, CreateLabelErrors, CreateLabelResponses, CreateParcelsData, CreateParcelsErrors, CreateParcelsResponses, CreateShipmentsData, CreateShipmentsErrors, CreateShipmentsResponses, CreateTokenData, CreateTokenErrors, CreateTokenResponses, DeleteParcelData, DeleteParcelErrors, DeleteParcelResponses, DeleteParcelsData, DeleteParcelsErrors, DeleteParcelsResponses, DeleteSandboxEntityData, DeleteSandboxEntityErrors, DeleteSandboxEntityResponses, ImportShipmentsData, ImportShipmentsErrors, ImportShipmentsResponses, ListOrdersData, ListOrdersErrors, ListOrdersResponses, ListParcelsData, ListParcelsErrors, ListParcelsResponses, NotifyRecipientData, NotifyRecipientErrors, NotifyRecipientResponses, ReadChannelData, ReadChannelErrors, ReadChannelResponses, ReadDeliveryTimesData, ReadDeliveryTimesErrors, ReadDeliveryTimesResponses, ReadEfficiencyIndexData, ReadEfficiencyIndexErrors, ReadEfficiencyIndexResponses, ReadJobData, ReadJobErrors, ReadJobResponses, ReadLabelData, ReadLabelErrors, ReadLabelResponses, ReadNotificationData, ReadNotificationErrors, ReadNotificationResponses, ReadOrderData, ReadOrderErrors, ReadOrderResponses, ReadParcelData, ReadParcelErrors, ReadParcelResponses, ReadSandboxEntityData, ReadSandboxEntityErrors, ReadSandboxEntityResponses, ReadShipmentData, ReadShipmentErrors, ReadShipmentResponses, ReadStockReleaseData, ReadStockReleaseErrors, ReadStockReleaseResponses, ReadTransmissionData, ReadTransmissionErrors, ReadTransmissionResponses, ReleaseStockData, ReleaseStockErrors, ReleaseStockResponses, ReplaceSandboxEntityData, ReplaceSandboxEntityErrors, ReplaceSandboxEntityResponses, SearchShipmentsData, SearchShipmentsErrors, SearchShipmentsResponses, UpdateParcelData, UpdateParcelErrors, UpdateParcelResponses, UpdateSandboxEntityData, UpdateSandboxEntityErrors, UpdateSandboxEntityResponses } from './types.gen.ts';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -92,7 +92,7 @@ export class WaybillApi extends HeyApiClient {
     /**
      * Search shipments
      *
-     * All filters are optional and combined with AND. To miss no change, ask with `updatedAfter`, `sortBy=updatedAt_asc` and `limit=100`, and repeat with `updatedAfter` set to the `statusUpdatedAt` of the last item, always on page 1 (not by `Link`: items move between pages), until fewer than 100 items return. Items of that second come back: deduplicate by `id`, unless `statusUpdatedAt` is another one. At most 99 shipments of a company share a second, so a smaller `limit` may return the same second for ever. After many changes at once `statusUpdatedAt` may be some seconds ahead: begin with the value that you were given, not with your own clock. Needs the scope `shipments:read`. 422 beyond the schema: `updatedAfter` BAD_FORMAT: a date that exists, and a time.
+     * All filters are optional and combined with AND. To miss no change, ask with `updatedAfter`, `sortBy=updatedAt_asc` and `limit=100`, and repeat with `updatedAfter` set to the `statusUpdatedAt` of the last item, always on page 1 (not by `Link`: items move between pages), until fewer than 100 items return. Items of that second come back: deduplicate by `id`, unless `statusUpdatedAt` is another one. At most 99 shipments of a company share a second, so a smaller `limit` may return the same second for ever. After many changes at once `statusUpdatedAt` may be some seconds ahead: begin with the value that you were given, not with your own clock. Needs the scope `shipments:read`. 422 beyond the schema: `updatedAfter` BAD_FORMAT: a date that exists, and a time; `courier` NOT_ALLOWED: a courier that is known; `courier` TOO_MANY: at most 5000 shipments have the tracking number, reference and custom fields asked for.
      */
     public searchShipments<ThrowOnError extends boolean = true>(options?: Options<SearchShipmentsData, ThrowOnError>): RequestResult<SearchShipmentsResponses, SearchShipmentsErrors, ThrowOnError, 'data'> {
         return (options?.client ?? this.client).get<SearchShipmentsResponses, SearchShipmentsErrors, ThrowOnError, 'data'>({
@@ -132,6 +132,24 @@ export class WaybillApi extends HeyApiClient {
             security: [{ scheme: 'bearer', type: 'http' }],
             url: '/v2/shipments/{id}',
             ...options
+        });
+    }
+    
+    /**
+     * Correct the recipient, the order reference or the texts of a shipment
+     *
+     * Members that are absent stay as they are, and an empty text clears one. A new order reference finds the shipment in the search at once; courier events find it by the new one and the earlier ones. `statusUpdatedAt` does not move and no webhook is sent: what is sent later shows the shipment as it is then. `corrections` of the shipment lists when which members were corrected, and by which key. Labels that were made and messages that were sent stay as they are. An archived shipment is brought back. The same call again changes nothing. Needs the scope `shipments:write`. 422 beyond the schema: `(body)` REQUIRED: at least one member that is not null.
+     */
+    public correctShipment<ThrowOnError extends boolean = true>(options: Options<CorrectShipmentData, ThrowOnError>): RequestResult<CorrectShipmentResponses, CorrectShipmentErrors, ThrowOnError, 'data'> {
+        return (options.client ?? this.client).patch<CorrectShipmentResponses, CorrectShipmentErrors, ThrowOnError, 'data'>({
+            responseStyle: 'data',
+            security: [{ scheme: 'bearer', type: 'http' }],
+            url: '/v2/shipments/{id}',
+            ...options,
+            headers: {
+                'Content-Type': 'application/json',
+                ...options.headers
+            }
         });
     }
     

@@ -1372,6 +1372,116 @@ export type SandboxPut = {
     dateTimeValue?: string | null;
 };
 
+export type ShipmentChanged = {
+    id: number;
+    channelId: number;
+    trackingNumber: string;
+    trackingUrl: string | null;
+    courier: string;
+    courierName: string;
+    status: Status;
+    statusDescription: string;
+    /**
+     * 0 = none
+     */
+    statusDetail: number;
+    statusDetailDescription: string | null;
+    statusDate: string | null;
+    statusUpdatedAt: string | null;
+    statusPlace: string | null;
+    shipDate: string;
+    orderReference: string | null;
+    platformOrderId: string | null;
+    orderDate: string | null;
+    tag: string | null;
+    note: string | null;
+    origin: string | null;
+    isReturn: boolean;
+    consignee: Consignee;
+    monetary: {
+        totalValue: number | null;
+        codAmount: number | null;
+        shippingCost: number | null;
+        currency: string;
+    };
+    customAttributes: {
+        custom1: string | null;
+        custom2: string | null;
+        custom3: string | null;
+    };
+    planning: {
+        deliveryDate: string | null;
+        latestShipDate: string | null;
+        latestDeliveryDate: string | null;
+    };
+    parcels: Array<Parcel>;
+    orderItems: Array<OrderItem>;
+    history: Array<HistoryEntry>;
+    /**
+     * only where a history is over its limit of 1,000: events between the first 100 and the latest that it does not list
+     */
+    historyOmitted?: number;
+    notifications: Array<Notification>;
+    /**
+     * numbers that the courier announced for the shipment after trackingNumber, at most 100; it is found by each of them
+     */
+    newTrackingNumbers: Array<string>;
+    /**
+     * Corrections by PATCH /v2/shipments/{id}, the latest last, at most 100; absent without any.
+     */
+    corrections?: Array<{
+        /**
+         * When it was made, Europe/Rome.
+         */
+        date: string;
+        /**
+         * The members that changed.
+         */
+        fields: Array<string>;
+        /**
+         * Code of the API key that made it.
+         */
+        apiKey: string;
+    }>;
+    /**
+     * Members of the request's body that are not known and had no effect, at most 20. Absent if there is none.
+     */
+    warnings?: Array<Warning>;
+};
+
+export type ShipmentCorrection = {
+    /**
+     * Members of the recipient that change.
+     */
+    consignee?: {
+        name?: string | null;
+        street?: string | null;
+        city?: string | null;
+        postcode?: string | null;
+        state?: string | null;
+        /**
+         * a country by ISO 3166-1 alpha-2, two capital letters such as IT
+         */
+        country?: string | null;
+        /**
+         * one e-mail address, such as name@example.com, or an empty text
+         */
+        email?: string | null;
+        phone?: string | null;
+    } | null;
+    /**
+     * The order's reference. Courier events find the shipment by it, and by the earlier ones.
+     */
+    orderReference?: string | null;
+    tag?: string | null;
+    note?: string | null;
+    customAttributes?: {
+        custom1?: string | null;
+        custom2?: string | null;
+        custom3?: string | null;
+    } | null;
+};
+
 export type ShipmentDetail = {
     id: number;
     channelId: number;
@@ -1426,6 +1536,23 @@ export type ShipmentDetail = {
      * numbers that the courier announced for the shipment after trackingNumber, at most 100; it is found by each of them
      */
     newTrackingNumbers: Array<string>;
+    /**
+     * Corrections by PATCH /v2/shipments/{id}, the latest last, at most 100; absent without any.
+     */
+    corrections?: Array<{
+        /**
+         * When it was made, Europe/Rome.
+         */
+        date: string;
+        /**
+         * The members that changed.
+         */
+        fields: Array<string>;
+        /**
+         * Code of the API key that made it.
+         */
+        apiKey: string;
+    }>;
 };
 
 export type ShipmentPage = {
@@ -1901,6 +2028,10 @@ export type SearchShipmentsData = {
          */
         status?: string;
         /**
+         * A courier of GET /v2/channel, by code, name or transcoding.
+         */
+        courier?: string;
+        /**
          * `YYYY-MM-DD HH:MM:SS`, Europe/Rome: shipments whose status changed then or later, none that never changed.
          */
         updatedAfter?: string;
@@ -2137,6 +2268,95 @@ export type ReadShipmentResponses = {
 };
 
 export type ReadShipmentResponse = ReadShipmentResponses[keyof ReadShipmentResponses];
+
+export type CorrectShipmentData = {
+    /**
+     * At most 65536 bytes.
+     */
+    body: ShipmentCorrection;
+    path: {
+        /**
+         * The resource's id.
+         */
+        id: number;
+    };
+    query?: never;
+    url: '/v2/shipments/{id}';
+};
+
+export type CorrectShipmentErrors = {
+    /**
+     * BAD_REQUEST_TARGET: The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.
+     *
+     * MALFORMED_BODY: The body is missing or is not JSON in UTF-8, contains a duplicate key or a key `__proto__`, or has more than 32 levels.
+     */
+    400: ErrorBody;
+    /**
+     * INVALID_TOKEN: The access token is missing, not valid or expired, or its key or channel has been switched off.
+     */
+    401: ErrorBody;
+    /**
+     * NO_CHANNEL_CONTEXT: The token belongs to no channel.
+     *
+     * MISSING_SCOPE: The API key lacks the scope that the call needs; the message names it.
+     *
+     * KEY_SUSPENDED: The key is suspended for an hour after 10 answers 429 within 5 minutes.
+     */
+    403: ErrorBody;
+    /**
+     * SHIPMENT_NOT_FOUND: There is no such resource, or it belongs to another channel.
+     */
+    404: ErrorBody;
+    /**
+     * NOT_ACCEPTABLE: The header Accept excludes JSON, the only format of the answers.
+     */
+    406: ErrorBody;
+    /**
+     * BODY_TOO_SLOW: The body did not arrive within 60 s.
+     */
+    408: ErrorBody;
+    /**
+     * RECIPIENT_ERASED: The recipient's data was erased: nothing personal can be added to the shipment again.
+     *
+     * TOO_MANY_REFERENCES: The order reference was corrected too often.
+     */
+    409: ErrorBody;
+    /**
+     * BODY_TOO_LARGE: The body is larger than the call takes, or a shipment in a list is larger than 524,288 bytes.
+     */
+    413: ErrorBody;
+    /**
+     * VALIDATION_FAILED: The request violates the documented rules; `violations` lists what and where.
+     *
+     * UNKNOWN_PARAMETER: The call has no query parameter of this name; `nearest` is the one with the most similar name.
+     */
+    422: ProblemDocument;
+    /**
+     * RATE_LIMITED: The request budget is used up; at the token call, too many invalid API keys came from this address.
+     */
+    429: ErrorBody;
+    /**
+     * INTERNAL_ERROR: An error on the side of the service.
+     */
+    500: ErrorBody;
+    /**
+     * STORE_UNAVAILABLE: The store of the service is unavailable; nothing was acknowledged.
+     *
+     * ARCHIVE_UNAVAILABLE: Archived shipments cannot be read at the moment; all others can.
+     */
+    503: ErrorBody;
+};
+
+export type CorrectShipmentError = CorrectShipmentErrors[keyof CorrectShipmentErrors];
+
+export type CorrectShipmentResponses = {
+    /**
+     * The shipment as it now is.
+     */
+    200: ShipmentChanged;
+};
+
+export type CorrectShipmentResponse = CorrectShipmentResponses[keyof CorrectShipmentResponses];
 
 export type ImportShipmentsData = {
     /**

@@ -19,11 +19,13 @@ const RECORD_POLICY: Policy = {
   open: new Set([
     ...["orderDate", "origin", "language", "deliveryDate", "latestShipDate"],
     ...["latestDeliveryDate", "currency", "boxCode", "country", "originCountry"],
+    ...["fields", "apiKey"],
   ]),
   words: new Set(),
   known: new Set([
     ...SCHEMAS.flatMap(({ properties }) => Object.keys(properties)),
     ...["companyId", "channelId", "createdAtMs"],
+    ...["corrections", "atMs", "fields", "apiKey"],
   ]),
 };
 const ITEMS_POLICY: Policy = { ...RECORD_POLICY, words: new Set(["name"]) };

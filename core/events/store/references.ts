@@ -92,19 +92,23 @@ export function referencesOf(
   courier: string,
   trackingNumbers: readonly string[],
   senderAccounts: readonly string[],
-  orderReference: string | null,
+  orderReferences: readonly string[],
 ): Reference[] {
   return [
     ...trackingNumbers.map((number) => trackingReference(courier, number)),
-    ...(orderReference === null
-      ? []
-      : senderAccounts.map((account) => externalReference(courier, account, orderReference))),
+    ...orderReferences.flatMap((order) =>
+      senderAccounts.map((account) => externalReference(courier, account, order)),
+    ),
   ];
 }
 
-/** The shipment as a candidate of its references. */
+/**
+ * The shipment as a candidate of its references. One whose order reference was corrected agrees with any: the courier may know the
+ * earlier one or the present one.
+ */
 export function candidateOf(shipmentId: number, meta: ShipmentMeta): Candidate {
-  const { companyId, channelId, isPlaceholder, orderReference, shipDate } = meta;
+  const { companyId, channelId, isPlaceholder, shipDate, formerReferences } = meta;
+  const orderReference = formerReferences ? null : meta.orderReference;
   return {
     shipmentId,
     companyId,

@@ -1,5 +1,5 @@
 #!lua
--- Makes shipments findable by references. Repeating it changes nothing.
+-- Makes shipments findable by references. Repeating it changes nothing but what was corrected of a shipment.
 --
 -- KEYS     for each reference: its candidates (string): one a line, `[id,…,company,ship day]`; then a bucket of each generation of
 --          compact references (hash), the newest first
@@ -60,6 +60,16 @@ local function compactLine(first, name)
   end
 end
 
+-- What a line says of a shipment may have been corrected since; one that was archived keeps its line.
+local function withLine(lines, start, line)
+  local texts = {}
+  for one in string.gmatch(lines, '[^\n]+') do
+    local isOwn = string.sub(one, 1, #start) == start and not string.find(one, ',"%x+",%d+,%d+%]$')
+    texts[#texts + 1] = isOwn and line or one
+  end
+  return table.concat(texts, '\n')
+end
+
 for place = 1, count do
   local key, start = KEYS[(place - 1) * per + 1], ARGV[2 * place + 2]
   local line = start .. ARGV[2 * place + 3]
@@ -72,7 +82,10 @@ for place = 1, count do
       call('SET', key, archived .. '\n' .. line)
       call('HDEL', bucket, name)
     end
-  elseif not string.find('\n' .. lines, '\n' .. start, 1, true) then
+  elseif string.find('\n' .. lines, '\n' .. start, 1, true) then
+    local corrected = withLine(lines, start, line)
+    if corrected ~= lines then call('SET', key, corrected) end
+  else
     local _, breaks = string.gsub(lines, '\n', '')
     if breaks + 1 < perCompany then
       call('APPEND', key, '\n' .. line)

@@ -41,18 +41,17 @@ export async function erasePersonalData(
   const { redis, live } = deps;
   const erased = await eraseAgain(deps, shipmentId);
   if (!erased) return "missing";
-  const { record, numbers } = erased;
+  const { record, numbers, orderReferences } = erased;
   const known = new Set(numbers.map(matchingNumber));
-  const { orderReference } = record;
-  const order = orderReference === undefined ? null : plainReference(orderReference);
+  const orders = new Set(orderReferences.map(plainReference));
   await forgetLabels(
     redis,
     record,
     (label) =>
       label.trackingNumbers.some(({ number }) => known.has(matchingNumber(number))) ||
-      plainReference(label.reference) === order,
+      orders.has(plainReference(label.reference)),
   );
-  if (orderReference) await forgetOrders(redis, record, orderReference);
+  for (const order of orderReferences) await forgetOrders(redis, record, order);
   await planRepetitions(redis, shipmentId, live.now());
   return erased.wasErased ? "repeated" : "erased";
 }

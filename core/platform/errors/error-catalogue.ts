@@ -177,6 +177,16 @@ const MERCHANT = {
     "Change the parcels of that order.",
   ),
   ...IDEMPOTENCY,
+  RECIPIENT_ERASED: row(
+    409,
+    "The recipient's data was erased: nothing personal can be added to the shipment again.",
+    "Correct its order reference alone, or create another shipment.",
+  ),
+  TOO_MANY_REFERENCES: row(
+    409,
+    "The order reference was corrected too often.",
+    "Go back to an earlier reference, or leave it as it is.",
+  ),
   NOT_HELD_IN_DEPOT: row(
     409,
     "The shipment is not held in depot.",

@@ -122,24 +122,24 @@ async function addAll(
   return true;
 }
 
-export interface FurtherNumber {
+export interface FurtherText {
   readonly companyId: number;
   readonly channelId: number;
   readonly shipmentId: number;
   readonly courier: string;
-  readonly trackingNumber: string;
+  readonly text: string;
 }
 
-/** Tracking numbers that couriers announced for shipments. Repeating it changes no answer. */
-export async function addFurtherNumbers(
+/** Tracking numbers that couriers announced for shipments, and corrected order references. Repeating it changes no answer. */
+export async function addFurtherTexts(
   redis: Redis,
-  numbers: readonly FurtherNumber[],
+  numbers: readonly FurtherText[],
 ): Promise<void> {
   for (const own of Map.groupBy(numbers, ({ channelId }) => channelId).values()) {
     const [first] = own;
     if (!first) continue;
-    const lines = own.map(({ shipmentId, courier, trackingNumber }) =>
-      searchLine(shipmentId, courier, [searchForm(trackingNumber)]),
+    const lines = own.map(({ shipmentId, courier, text }) =>
+      searchLine(shipmentId, courier, [searchForm(text)]),
     );
     const { companyId, channelId } = first;
     const further = { expected: "", upTo: "" };

@@ -152,7 +152,10 @@ function weightOf(parcels: readonly Parcel[] | undefined): number | null {
  * A courier code, a transcoding of the channel, or a courier name, in this order; letter case does not count. Among
  * couriers of one name, one of the channel's comes first.
  */
-function findCourier(text: string, { couriers, variants }: CreationContext): string | null {
+export function findCourier(
+  text: string,
+  { couriers, variants }: Pick<CreationContext, "couriers" | "variants">,
+): string | null {
   if (couriers.has(text)) return text;
   const wanted = text.trim().toLowerCase();
   const same = (other: string) => other.trim().toLowerCase() === wanted;
@@ -174,15 +177,21 @@ function courierErrors(text: string, code: string | null, context: CreationConte
   return [error("COURIER_NOT_CONFIGURED", "courier", message)];
 }
 
+function unknownCourier(text: string, context: CreationContext): ItemError {
+  return error("INVALID_COURIER", "courier", unknownCourierText(text, context));
+}
+
 /** Allowed are the couriers that the channel ships with, by any name. */
-function unknownCourier(text: string, { couriers, variants }: CreationContext): ItemError {
+export function unknownCourierText(
+  text: string,
+  { couriers, variants }: Pick<CreationContext, "couriers" | "variants">,
+): string {
   const enabled = [...variants.values()].filter(({ shippingEnabled }) => shippingEnabled);
   const others = enabled.flatMap(({ code, transcodings }) =>
     [couriers.get(code)?.name ?? code, ...transcodings].map((name) => [name, code] as const),
   );
   const codes = enabled.map(({ code }) => code);
-  const message = invalidName("The courier {} is not known.", text, codes, new Map(others));
-  return error("INVALID_COURIER", "courier", message);
+  return invalidName("The courier {} is not known.", text, codes, new Map(others));
 }
 
 function languageErrors(language: string): ItemError[] {

@@ -177,6 +177,17 @@ export interface ShipmentRecord extends Omit<ShipmentInput, "planning" | "langua
   readonly createdAtMs: number;
   /** Random part of the tracking page's address; absent where the channel had no tracking page at creation. */
   readonly trackingToken?: string;
+  /** The latest ones, in order; absent = none. */
+  readonly corrections?: readonly Correction[];
+}
+
+/** What a merchant corrected: names of members, never what they were, so that nothing personal is left behind. */
+export interface Correction {
+  readonly atMs: number;
+  /** Paths such as `consignee.street`. */
+  readonly fields: readonly string[];
+  /** Code of the API key. */
+  readonly apiKey: string;
 }
 
 export interface Planning {
@@ -203,6 +214,8 @@ export interface ShipmentMeta extends LaneFacts {
   readonly trackingNumber: string;
   readonly isPlaceholder: boolean;
   readonly orderReference: string | null;
+  /** Order references that it had before corrections: events still find it by them; absent = none. */
+  readonly formerReferences?: readonly string[];
   /** Tracking numbers of its parcels other than its own; absent = none. */
   readonly parcelNumbers?: readonly string[];
   /** The recipient's data was erased: what couriers still send of it is not kept. */
@@ -210,6 +223,14 @@ export interface ShipmentMeta extends LaneFacts {
 }
 
 const DAY_MS = 86_400_000;
+
+/** The order references that events may name it by, the current one first. */
+export function orderReferencesOf({
+  orderReference,
+  formerReferences = [],
+}: Pick<ShipmentMeta, "orderReference" | "formerReferences">): readonly string[] {
+  return orderReference === null ? formerReferences : [orderReference, ...formerReferences];
+}
 
 /** Days since 1970. */
 export function shipDay(shipDate: string): number {

@@ -4,7 +4,7 @@ import type { Redis } from "#core/platform/redis/client.ts";
 import { companyKeys, shipmentPartition } from "#core/platform/redis/keys.ts";
 import { erasedFact, erasedRecord } from "#core/shipments/rules/erase.ts";
 import { refold } from "#core/shipments/rules/refold.ts";
-import type { ShipmentRecord } from "#core/shipments/rules/shipment.ts";
+import { orderReferencesOf, type ShipmentRecord } from "#core/shipments/rules/shipment.ts";
 import { commitShipments, readHotHistories, readShipments } from "./shipments.ts";
 
 /** Rounds of reading and committing again when a courier event got ahead. */
@@ -15,6 +15,8 @@ export interface ErasedShipment {
   readonly record: ShipmentRecord;
   /** Every tracking number it is known by. */
   readonly numbers: readonly string[];
+  /** Every order reference that it has had. */
+  readonly orderReferences: readonly string[];
   /** Before this call. */
   readonly wasErased: boolean;
 }
@@ -53,7 +55,9 @@ export async function eraseShipment(redis: Redis, id: number): Promise<ErasedShi
     if (outcome !== "committed") continue;
     const { trackingNumber, parcelNumbers = [] } = meta;
     const numbers = [trackingNumber, ...parcelNumbers, ...state.aliases];
-    return { record: { id, ...erased }, numbers, wasErased: from.meta.isErased === true };
+    const orderReferences = orderReferencesOf(meta);
+    const wasErased = from.meta.isErased === true;
+    return { record: { id, ...erased }, numbers, orderReferences, wasErased };
   }
   throw new Error("the shipment kept changing while it was erased");
 }

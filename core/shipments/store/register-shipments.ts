@@ -14,6 +14,7 @@ import { chunks } from "#core/platform/process/chunks.ts";
 import { perPartition, type Redis, run, script } from "#core/platform/redis/client.ts";
 import { companyKeys, logCountsKey, shipmentPartition } from "#core/platform/redis/keys.ts";
 import { announce } from "#core/platform/redis/wake.ts";
+import { orderReferencesOf } from "#core/shipments/rules/shipment.ts";
 import askReleaseSource from "./ask-release.lua" with { type: "text" };
 import {
   commitShipments,
@@ -78,11 +79,11 @@ function registrationsOf(
   { id, meta, state }: HotShipment,
   { channels }: Configuration,
 ): Registration[] {
-  const { channelId, courier, trackingNumber, parcelNumbers = [], orderReference } = meta;
+  const { channelId, courier, trackingNumber, parcelNumbers = [] } = meta;
   const accounts = channels.get(channelId)?.couriers.get(courier)?.senderAccounts ?? [];
   const numbers = [...new Set([trackingNumber, ...parcelNumbers, ...state.aliases])];
   const candidate = candidateOf(id, meta);
-  return referencesOf(courier, numbers, accounts, orderReference).map((reference) => ({
+  return referencesOf(courier, numbers, accounts, orderReferencesOf(meta)).map((reference) => ({
     ...candidate,
     reference,
   }));

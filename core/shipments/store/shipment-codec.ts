@@ -99,6 +99,7 @@ function metaRow(meta: ShipmentMeta): Row {
     meta.weightKg,
     meta.parcelNumbers,
     meta.isErased ? 1 : null,
+    meta.formerReferences,
   ]);
 }
 
@@ -117,6 +118,7 @@ function metaOf(row: any): ShipmentMeta {
     weightKg: row[9] ?? null,
     ...(row[10] && { parcelNumbers: row[10] }),
     ...(row[11] === 1 && { isErased: true }),
+    ...(row[12] && { formerReferences: row[12] }),
   };
 }
 

@@ -12,11 +12,14 @@ import {
   companyKeys,
   companyPartition,
   companyTag,
+  externalReference,
   trackingReference,
   workKeys,
 } from "#core/platform/redis/keys.ts";
 import { searchBoth } from "#core/search/store/archive-search.ts";
+import { correctShipment } from "#core/shipments/store/correct-shipment.ts";
 import { createItems } from "#core/shipments/store/create-items.ts";
+import { registerAgain } from "#core/shipments/store/register-shipments.ts";
 import { readShipments, takeNumbers } from "#core/shipments/store/shipments.ts";
 import type { CatalogueEntry } from "#core/statuses/rules/map-status.ts";
 import {
@@ -410,4 +413,25 @@ describe("an archived shipment with an event that no code maps", () => {
     await remap([{ code, before, after }]);
     expect(await statusOf(id)).toBe("RETURNED");
   }, 300_000);
+});
+
+test("a corrected shipment that is archived is still found by every order reference it has had", async () => {
+  const { redis } = runtime;
+  const id = await create(number);
+  const by = { atMs: runtime.live.now(), apiKey: "main" };
+  for (const orderReference of [`${number}-old`, `${number}-new`]) {
+    expect(await correctShipment(redis, id, { orderReference }, by)).toBe("corrected");
+  }
+  await registerAgain(redis, runtime.live.configuration(), [id]);
+  await applyEvents(runtime, [{ shipmentId: id, code: "DLV" }]);
+  await passTime(runtime, 31 * DAY_SECONDS);
+  await archiveNow();
+  expect(await correctShipment(redis, id, { note: "late" }, by)).toBe("missing");
+  const references = ["old", "new"].map((end) =>
+    externalReference("GLS_ITA", "ACC-1", `${number}-${end}`),
+  );
+  const found = await resolveReferences(redis, references);
+  for (const { key } of references) {
+    expect(found.get(key)).toMatchObject([{ shipmentId: id, orderReference: null }]);
+  }
 });

@@ -104,6 +104,7 @@ describe("the document", () => {
       "/v2/channel",
       "/v2/labels/transmissions/{id}",
       "/v2/labels/{id}",
+      "/v2/shipments/{id}",
       "/v2/shipments/{id}/notifications/{notificationId}",
       "/v2/shipments/{id}/stock-releases/{releaseId}",
     ]);
@@ -196,6 +197,7 @@ describe("what the API answers is what its schemas say", () => {
     await answers("readChannel", "/v2/channel");
     await answers("searchShipments", "/v2/shipments");
     await answers("readShipment", `/v2/shipments/${id}`);
+    await answers("correctShipment", `/v2/shipments/${id}`, example("correctShipment"));
     await answers("readStockRelease", `/v2/shipments/${id}/stock-releases/${releaseId}`);
     await answers("readNotification", `/v2/shipments/${id}/notifications/${notificationId}`);
     await answers("readLabel", `/v2/labels/${labelId}`);

@@ -110,6 +110,31 @@ describe("200", () => {
   });
 });
 
+describe("courier, an extension", () => {
+  test("by code, name or transcoding, combined with the other filters; total and pages are exact", async () => {
+    const all = (await search("limit=100")).body.items;
+    const own = all.filter(({ courier }: { courier: string }) => courier === "BRT_ITA");
+    expect(own.length).toBeGreaterThan(0);
+    for (const name of ["BRT_ITA", "brt_ita"]) {
+      const { body } = await search(`courier=${name}&limit=100`);
+      expect([body.items, body.total]).toEqual([own, own.length]);
+    }
+    const { body } = await search("courier=GLS_ITA&limit=2&page=2&sortBy=id_asc");
+    const gls = all.filter(({ courier }: { courier: string }) => courier === "GLS_ITA");
+    expect([body.items, body.total]).toEqual([gls.toReversed().slice(2, 4), gls.length]);
+    const [first] = own;
+    const none = await search(`courier=GLS_ITA&status=${first.status}&trackingNumber=none`);
+    expect(none.body.total).toBe(0);
+  });
+
+  test("one that is not known is 422 and says which was meant", async () => {
+    const { status, body } = await search("courier=GSL_ITA");
+    expect(status).toBe(422);
+    expect(body.violations[0]).toMatchObject({ path: "courier", code: "NOT_ALLOWED" });
+    expect(body.violations[0].message).toInclude("Did you mean GLS_ITA?");
+  });
+});
+
 describe("filters", () => {
   const cases: [string, string[]][] = [
     ["trackingNumber=S1", ["S1 BRT_ITA", "S1"]],

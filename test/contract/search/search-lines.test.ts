@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { duplicate } from "#core/platform/redis/client.ts";
 import { companyKeys, companyPartition } from "#core/platform/redis/keys.ts";
-import { addFurtherNumbers, addLines, findByPart } from "#core/search/store/search-lines.ts";
+import { addFurtherTexts, addLines, findByPart } from "#core/search/store/search-lines.ts";
 import { channelOf, testSetup } from "#test/support/data/setup.ts";
 import { addShipment } from "#test/support/data/shipments.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
@@ -63,7 +63,7 @@ test("a shipment of another courier and one with a further number are found by t
   ]);
   expect(await find("courier-", "GLS_ITA")).toEqual([own]);
   const number = { companyId, channelId, shipmentId: own, courier: "GLS_ITA" };
-  await addFurtherNumbers(runtime.redis, [{ ...number, trackingNumber: "Next No 77" }]);
+  await addFurtherTexts(runtime.redis, [{ ...number, text: "Next No 77" }]);
   expect(await find("nextno7")).toEqual([own]);
 });
 

@@ -3,7 +3,7 @@
 import type { Live } from "#core/configuration/store/live.ts";
 import { candidateOf, referencesOf, registerReferences } from "#core/events/store/references.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
-import type { ShipmentRecord } from "#core/shipments/rules/shipment.ts";
+import { orderReferencesOf, type ShipmentRecord } from "#core/shipments/rules/shipment.ts";
 import { createShipments } from "#core/shipments/store/create-shipments.ts";
 
 export interface ShipmentOptions {
@@ -66,7 +66,7 @@ export async function addShipment(
   if (options.isRegistered === false) return id;
   const accounts = channel.couriers.get(courier)?.senderAccounts ?? [];
   const numbers = [trackingNumber, ...(options.parcelNumbers ?? [])];
-  const references = referencesOf(courier, numbers, accounts, orderReference);
+  const references = referencesOf(courier, numbers, accounts, orderReferencesOf(meta));
   const candidate = candidateOf(id, meta);
   await registerReferences(
     redis,

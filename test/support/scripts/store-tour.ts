@@ -78,9 +78,10 @@ import {
   trackingReference,
 } from "#core/platform/redis/keys.ts";
 import { searchShipments } from "#core/search/store/search.ts";
-import { addFurtherNumbers, findByPart } from "#core/search/store/search-lines.ts";
+import { addFurtherTexts, findByPart } from "#core/search/store/search-lines.ts";
 import { PENDING_CALLBACK } from "#core/shipments/rules/import-callback.ts";
 import type { ShipmentInput } from "#core/shipments/rules/shipment.ts";
+import { correctShipment } from "#core/shipments/store/correct-shipment.ts";
 import { createItems } from "#core/shipments/store/create-items.ts";
 import { registerAgain } from "#core/shipments/store/register-shipments.ts";
 import { readHistory, readShipments, takeNumbers } from "#core/shipments/store/shipments.ts";
@@ -175,14 +176,14 @@ async function shipmentTour(runtime: TestRuntime): Promise<number[]> {
   }
   await search();
   await findByPart(redis, companyId, [channelId], { text: "T1", courier: "" });
-  await addFurtherNumbers(
+  await addFurtherTexts(
     redis,
     ids.map((shipmentId) => ({
       companyId,
       channelId,
       shipmentId,
       courier: COURIER,
-      trackingNumber: `${shipmentId}-NEW`,
+      text: `${shipmentId}-NEW`,
     })),
   );
   return ids;
@@ -238,6 +239,9 @@ async function archiveTour(runtime: TestRuntime, ids: readonly number[]): Promis
       return { ...meta, shipmentId: id, trackingNumber: `${meta.trackingNumber}-NEW` };
     }),
   );
+  const correction = { orderReference: "tour", customAttributes: { custom1: "tour" } };
+  const by = { atMs: 0, apiKey: "main" };
+  await correctShipment(redis, leaving[0]?.whole.id ?? 0, correction, by);
   await retirementTour(runtime, references);
 }
 

@@ -1,4 +1,4 @@
--- Part of create.lua and restore.lua: files a shipment under one of its exact values. Once a value has many shipments, they stand
+-- Part of create.lua, restore.lua and correct.lua: files a shipment under one of its exact values. Once a value has many shipments, they stand
 -- in a bitmap by rank too.
 local function addExact(channel, set, bits, name, rank)
   redis.call('SADD', set, name)
