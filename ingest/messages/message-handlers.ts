@@ -1,6 +1,7 @@
 /** The two endpoints for messages: one stores what it accepts, the other only says what would become of it. */
 
 import { countRefused } from "#core/events/store/courier-counts.ts";
+import { keepInInbox } from "#core/events/store/courier-inbox.ts";
 import { type MessageOutcomes, outcomeKeeper } from "#core/events/store/event-outcomes.ts";
 import { seenLayout } from "#core/events/store/seen.ts";
 import {
@@ -66,7 +67,7 @@ export function storingHandler(deps: Deps): MessageHandler<Prepared> {
       );
       const message = { courier: code, messageId, receivedAtMs };
       await account(deps, message, results);
-      keepOutcomes({ ...message, outcomes: outcomesToKeep(results, unmatched) });
+      keepOutcomes({ ...message, outcomes: outcomesToKeep(results, unmatched, prepared.events) });
       return results;
     },
   };
@@ -110,10 +111,14 @@ export function validatingHandler({ redis, config }: Deps): MessageHandler<Messa
 /** The answer does not wait for it: an operator may look it up, nothing depends on it. */
 function outcomesInBackground({ redis }: Deps): (message: MessageOutcomes) => void {
   const keep = outcomeKeeper(redis);
+  const keepAll = async (message: MessageOutcomes) => {
+    const [lines] = await Promise.all([keep(message), keepInInbox(redis, message)]);
+    return lines;
+  };
   return (message) => {
     const { courier, outcomes } = message;
     if (outcomes.length === 0) return;
-    keep(message).then(
+    keepAll(message).then(
       (lines) => outcomesNotKept.inc({ courier }, lines),
       () => outcomesNotKept.inc({ courier }, 2 * outcomes.length),
     );

@@ -57,17 +57,18 @@ export function countOutcomes(results: readonly Classified[]): Record<Outcome, n
   return counts;
 }
 
-/** What is kept of those that were not ACCEPTED: identifiers and reasons. */
+/** What is kept of those that were not ACCEPTED. */
 export function outcomesToKeep(
   results: readonly Classified[],
   unmatched: ReadonlyMap<number, UnmatchedKind>,
+  events: readonly unknown[],
 ): EventOutcome[] {
   return results.flatMap(({ eventId, outcome, errors = [] }, messageIndex): EventOutcome[] => {
     if (outcome === "ACCEPTED") return [];
     const why =
       outcome === "UNKNOWN_TRACKING" ? REASONS[unmatched.get(messageIndex) ?? "none"] : [];
     const reasons = outcome === "INVALID" ? errors.map(ruleOf) : why;
-    return [{ eventId, messageIndex, outcome, reasons }];
+    return [{ eventId, messageIndex, outcome, reasons, event: events[messageIndex] }];
   });
 }
 

@@ -42,6 +42,8 @@ export interface Checked {
 
 export interface Prepared {
   readonly size: number;
+  /** As they were sent. */
+  readonly events: readonly unknown[];
   /** The first part, checked. */
   readonly first: Checked;
   /** Each checks one of the other parts. Events of one id are in one part, in send order. */
@@ -82,6 +84,7 @@ export async function prepare(
   const [first = [], ...others] = isLarge && !events.some(announces) ? partsOf(drafts) : [drafts];
   return {
     size: events.length,
+    events,
     first: await checkDrafts(first, check),
     others: others.map((part) => () => checkDrafts(part, check)),
     candidates,

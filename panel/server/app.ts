@@ -39,6 +39,7 @@ import { catalogueFileRoutes } from "#panel/server/couriers/catalogue-file.ts";
 import { courierRoutes } from "#panel/server/couriers/couriers.ts";
 import { doctorRoute } from "#panel/server/couriers/doctor.ts";
 import { firstDayRoute } from "#panel/server/couriers/first-day.ts";
+import { courierInboxRoute } from "#panel/server/couriers/inbox.ts";
 import { mappingRoutes } from "#panel/server/couriers/mapping.ts";
 import { numberConflictsRoute } from "#panel/server/couriers/number-conflicts.ts";
 import { qualityLinkRoutes, sharedQualityRoute } from "#panel/server/couriers/quality-links.ts";
@@ -147,6 +148,7 @@ function couriers(runtime: Runtime) {
     .use(catalogueFileRoutes(runtime))
     .use(remapRoutes(runtime))
     .use(qualityLinkRoutes(runtime))
+    .use(courierInboxRoute(runtime))
     .use(courierRoutes(runtime));
 }
 

@@ -53,6 +53,8 @@ export interface EventOutcome {
   readonly messageIndex: number;
   readonly outcome: KeptOutcomeName;
   readonly reasons: readonly string[];
+  /** As it was sent. */
+  readonly event: unknown;
 }
 
 export interface MessageOutcomes {
@@ -62,7 +64,7 @@ export interface MessageOutcomes {
   readonly outcomes: readonly EventOutcome[];
 }
 
-export interface FoundOutcome extends EventOutcome {
+export interface FoundOutcome extends Omit<EventOutcome, "event"> {
   readonly messageId: string;
   readonly receivedAtMs: number;
 }

@@ -137,6 +137,8 @@ export const eventKeys = (n: number) => ({
   /** Strings, a line each: what became of events, by their id and by their message (`event-outcomes.ts`). */
   outcomesById: (day: number, bucket: number) => `{e${n}}:oe:${day}:${bucket}`,
   outcomesByMessage: (day: number, bucket: number) => `{e${n}}:om:${day}:${bucket}`,
+  /** List (JSON): the latest events of a courier with an outcome, newest first (`courier-inbox.ts`). */
+  inbox: (courier: string, outcome: string) => `{e${n}}:in:${courier}:${outcome}`,
 });
 
 /** Hash of a reference partition: day (since 1970) -> parked events, not yet applied, that were sent on it last. */

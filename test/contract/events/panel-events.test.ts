@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import pino from "pino";
 import { advanceClock } from "#core/configuration/store/live.ts";
+import { keepInInbox, readInbox } from "#core/events/store/courier-inbox.ts";
 import {
   DUPLICATES_BYTES,
   findOutcomes,
@@ -13,6 +14,7 @@ import { readHistory } from "#core/shipments/store/shipments.ts";
 import { startIngest } from "#ingest/main.ts";
 import { EVENTS_PER_ANSWER } from "#panel/server/shipments/events.ts";
 import { event, push, pushBytes } from "#test/support/clients/courier.ts";
+import { makeAccount } from "#test/support/data/accounts.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { addShipment } from "#test/support/data/shipments.ts";
 import { eventually } from "#test/support/eventually.ts";
@@ -77,6 +79,104 @@ function found(query: Readonly<Record<string, string>>, count: number) {
 }
 
 const brief = ({ eventId, outcome, reasons }: Item) => [eventId, outcome, ...reasons].join(" ");
+
+interface InboxItem {
+  readonly receivedAt: string;
+  readonly eventId: string | null;
+  readonly trackingNumber: string | null;
+  readonly outcome: string;
+  readonly errors: readonly { readonly code: string; readonly path: string }[];
+  readonly event: unknown;
+}
+
+async function inbox(query: string, courier = "GLS_ITA") {
+  const path = `/panel/api/couriers/${courier}/events?${query}`;
+  const { status, body } = await product.call("GET", path);
+  expect(status).toBe(200);
+  return body as { readonly items: readonly InboxItem[]; readonly nextCursor: string | null };
+}
+
+describe("a courier's inbox", () => {
+  test("has what was refused, unknown and a duplicate, newest first, as it was sent", async () => {
+    await addShipment(product.runtime, "INBOX-1");
+    const ok = event({ trackingNumber: "INBOX-1" });
+    const unknown = event({ trackingNumber: "INBOX-NOBODY" });
+    const invalid = {
+      ...event({ trackingNumber: "INBOX-1" }),
+      delivery: { podUrl: "Mario Rossi", attemptNumber: 2 },
+      phone: "333 1234567",
+    };
+    const { messageId } = await send([ok, unknown, ok, invalid]);
+    const mine = () =>
+      inbox("").then(({ items }) =>
+        items.filter((one) => "messageId" in one && one.messageId === messageId),
+      );
+    const items = await eventually(async () => {
+      const found = await mine();
+      return found.length === 3 ? found : null;
+    }, "the inbox has them");
+    expect(items.map(({ outcome, eventId }) => [outcome, eventId])).toEqual([
+      ["INVALID", invalid.eventId],
+      ["DUPLICATE", ok.eventId],
+      ["UNKNOWN_TRACKING", unknown.eventId],
+    ]);
+    expect(items[0]?.errors).toContainEqual(
+      expect.objectContaining({ code: "BAD_FORMAT", path: "delivery" }),
+    );
+    expect(items[0]?.event).toMatchObject({
+      trackingNumber: "INBOX-1",
+      delivery: { podUrl: "(not kept)", attemptNumber: 2 },
+      phone: "(not kept)",
+    });
+    expect(JSON.stringify(items)).not.toContain("Mario");
+    expect(items[2]).toMatchObject({ trackingNumber: "INBOX-NOBODY", event: unknown });
+  });
+
+  test("is filtered, comes in pages, and is its courier's alone", async () => {
+    const page = await inbox("limit=1");
+    const next = await inbox(`limit=1&cursor=${page.nextCursor}`);
+    expect(next.items[0]?.receivedAt).not.toBeUndefined();
+    expect(next.items[0]).not.toEqual(page.items[0]);
+    const unknown = await inbox("outcome=UNKNOWN_TRACKING");
+    expect(new Set(unknown.items.map(({ outcome }) => outcome))).toEqual(
+      new Set(["UNKNOWN_TRACKING"]),
+    );
+    expect((await inbox("from=2099-01-01T00:00:00Z")).items).toEqual([]);
+    expect((await inbox("", "BRT_ITA")).items).toEqual([]);
+    const owner = await makeAccount(product.runtime, "courier", "owner", {
+      courierCode: "BRT_ITA",
+    });
+    const ask = (code: string) =>
+      fetch(`${product.panel}/panel/api/couriers/${code}/events`, {
+        headers: { cookie: owner.cookie },
+      });
+    expect((await ask("BRT_ITA")).status).toBe(200);
+    expect((await ask("GLS_ITA")).status).toBe(404);
+    const wrong = await product.call("GET", "/panel/api/couriers/GLS_ITA/events?outcome=ACCEPTED");
+    expect(wrong.status).toBe(422);
+  });
+
+  test("keeps its latest events, and of one message so many", async () => {
+    const { redis, live } = product.runtime;
+    const message = (name: string, count: number) => ({
+      courier: "RING",
+      messageId: name,
+      receivedAtMs: live.now(),
+      outcomes: Array.from({ length: count }, (_, messageIndex) => {
+        return { eventId: name, messageIndex, outcome: "INVALID", reasons: [], event: {} } as const;
+      }),
+    });
+    const read = () => readInbox(redis, "RING", ["INVALID"], live.now());
+    await keepInInbox(redis, message("first", 101));
+    expect((await read()).length).toBe(100);
+    for (let at = 0; at < 10; at += 1) await keepInInbox(redis, message(`later-${at}`, 100));
+    const kept = await read();
+    expect([kept.length, kept.some(({ messageId }) => messageId === "first")]).toEqual([
+      1_000,
+      false,
+    ]);
+  });
+});
 
 describe("a message", () => {
   test("is found with every event's outcome and reason, in send order", async () => {
@@ -258,7 +358,9 @@ describe("what is kept in Redis", () => {
     const unhandled: unknown[] = [];
     const note = (error: unknown) => void unhandled.push(error);
     process.on("unhandledRejection", note);
-    const outcomes = [{ eventId: "e", messageIndex: 0, outcome: "INVALID", reasons: [] }] as const;
+    const outcomes = [
+      { eventId: "e", messageIndex: 0, outcome: "INVALID", reasons: [], event: {} },
+    ] as const;
     const kept = keep({ courier: "GLS_ITA", messageId: "gone", receivedAtMs, outcomes });
     expect(await kept.catch((error: unknown) => error)).toBeInstanceOf(Error);
     // Rejections are reported as unhandled once the turn is over.
@@ -277,6 +379,7 @@ describe("what is kept in Redis", () => {
         messageIndex,
         outcome,
         reasons: [],
+        event: {},
       }));
       return keep({ courier: "GLS_ITA", messageId: "bounded", receivedAtMs: nowMs, outcomes });
     };
