@@ -33,6 +33,7 @@ import { compression } from "#core/platform/http/compression.ts";
 import { toProblem } from "#core/platform/http/errors.ts";
 import { exampleRoutes } from "#core/platform/http/example-routes.ts";
 import { literalPaths, noRoute, type Route } from "#core/platform/http/no-route.ts";
+import { requestLog } from "#core/platform/http/refused-requests.ts";
 import { requestIds } from "#core/platform/http/request-ids.ts";
 import { requestMetrics } from "#core/platform/http/request-metrics.ts";
 import { ONE_ROUTER, requestTarget } from "#core/platform/http/request-target.ts";
@@ -44,13 +45,15 @@ import { clientPackageRoutes } from "./reference/client-packages.ts";
 
 export function createApiApp(deps: ApiDeps) {
   const { redis, log, config } = deps;
+  const keep = requestLog({ redis, log, now: deps.live.now });
   const app = new Elysia(ONE_ROUTER)
-    .onError(({ code, error, path, request, set }) => {
+    .onError(({ code, error, path, request, set, route }) => {
       const problem =
         code === "NOT_FOUND"
           ? noRoute(app.routes, path, request.method)
           : toProblem(error, redis, log);
       set.status = problem.status;
+      keep({ request, route: code === "NOT_FOUND" ? "" : route, problem });
       return errorResponse(problem);
     })
     .use(requestIds())

@@ -7,6 +7,7 @@ import { explanationOf } from "#core/platform/http/errors-page.ts";
 import { exampleRoutes } from "#core/platform/http/example-routes.ts";
 import { noRoute, type Route } from "#core/platform/http/no-route.ts";
 import { type Peer, peerOf } from "#core/platform/http/peer.ts";
+import { requestLog } from "#core/platform/http/refused-requests.ts";
 import { requestIds } from "#core/platform/http/request-ids.ts";
 import { requestMetrics } from "#core/platform/http/request-metrics.ts";
 import { ONE_ROUTER, requestTarget } from "#core/platform/http/request-target.ts";
@@ -49,8 +50,9 @@ export function createIngestApp(
     return peerOf(request.headers, connection, config);
   }
 
+  const keep = requestLog({ redis, log, now: runtime.live.now });
   const app = new Elysia(ONE_ROUTER)
-    .onError(async ({ code, error, path, request, set, server }) => {
+    .onError(async ({ code, error, path, request, set, server, route }) => {
       const problem =
         code === "NOT_FOUND"
           ? await admitted(deps, noRoute(app.routes, path, request.method), request, () =>
@@ -58,6 +60,7 @@ export function createIngestApp(
             )
           : toProblem(error, redis, log);
       set.status = problem.status;
+      keep({ request, route: code === "NOT_FOUND" ? "" : route, problem });
       const type = explanationOf("courier", problem.code) ?? undefined;
       return problemResponse(problem, UNCOUNTED_HEADERS, type);
     })

@@ -22,6 +22,7 @@ import {
   guard,
   type MerchantAccess,
 } from "#core/platform/http/access.ts";
+import { noteRequester } from "#core/platform/http/refused-requests.ts";
 import { atWork } from "#core/platform/process/background.ts";
 import type { Scope } from "#core/setup/rules/setup.ts";
 
@@ -54,7 +55,7 @@ export function merchantRoutes(deps: ApiDeps) {
         const { request, set } = context;
         const { access, body } = declared();
         requireJsonAccepted(request);
-        const caller = await admit(deps, tokens, request.headers, access.scope, (headers) => {
+        const caller = await admit(deps, tokens, request, access.scope, (headers) => {
           Object.assign(set.headers, headers);
         });
         if (access.scope !== POLLING) atWork(caller.channel.id);
@@ -75,12 +76,12 @@ export function merchantRoutes(deps: ApiDeps) {
 async function admit(
   { redis, live }: ApiDeps,
   tokens: Tokens,
-  headers: Headers,
+  request: Request,
   scope: Scope | null,
   announce: (headers: Record<string, string>) => void,
 ): Promise<Caller> {
   const configuration = await live.refresh();
-  const token = /^Bearer +(\S+) *$/i.exec(headers.get("authorization") ?? "")?.[1];
+  const token = /^Bearer +(\S+) *$/i.exec(request.headers.get("authorization") ?? "")?.[1];
   const nowMs = live.now();
   const claims = token === undefined ? null : await tokens.verify(token, nowMs);
   const apiKey = claims && configuration.apiKeyById.get(claims.keyId);
@@ -91,6 +92,7 @@ async function admit(
   const channel = configuration.channels.get(claims.channelId);
   const company = channel && configuration.companies.get(channel.companyId);
   if (!channel?.active || !company || apiKey.channelId !== channel.id) throw unauthorized();
+  noteRequester(request, { tenant: `company ${company.code}`, key: apiKey.code });
   const admission = await admitRequest(redis, channel, apiKey, nowMs);
   announce(rateHeaders(admission));
   checkAdmission(admission, nowMs);

@@ -12,6 +12,7 @@ import type { CourierEvent, Envelope } from "#core/events/rules/event.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
 import { toProblem } from "#core/platform/http/errors.ts";
 import type { Peer } from "#core/platform/http/peer.ts";
+import { noteRequester } from "#core/platform/http/refused-requests.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import {
   type AuthenticateDeps,
@@ -82,6 +83,7 @@ async function receive<Prepared>(
   const peer = () => findPeer(request, server);
   const bearer = await bearerOf(deps, request.headers.get("authorization"));
   const expected = bearer.courierIn(live.configuration());
+  if (expected) noteRequester(request, { tenant: `courier ${expected.code}`, key: null });
   const admission = authenticate(deps, bearer, peer);
   const early =
     expected && !refused.has(expected.code) && mayReadEarly(expected, peer, handler)

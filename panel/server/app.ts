@@ -52,6 +52,7 @@ import { deadLetterRoutes } from "#panel/server/operations/dead-letters.ts";
 import { jobsRoute } from "#panel/server/operations/jobs.ts";
 import { overviewRoute } from "#panel/server/operations/overview.ts";
 import { partitionsRoute } from "#panel/server/operations/partitions.ts";
+import { requestsRoute } from "#panel/server/operations/requests.ts";
 import { documentRoutes } from "#panel/server/pages/documents.ts";
 import { notFoundPage, webRoutes } from "#panel/server/pages/web.ts";
 import { exportRoute } from "#panel/server/setup/export.ts";
@@ -137,6 +138,7 @@ function operation(runtime: Runtime, benchmarks: Benchmarks) {
     .use(partitionsRoute(runtime))
     .use(deadLetterRoutes(runtime))
     .use(jobsRoute(runtime))
+    .use(requestsRoute(runtime))
     .use(doctorRoute(runtime, benchmarks))
     .use(exportRoute(runtime))
     .use(clockRoute(runtime));

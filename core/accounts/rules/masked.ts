@@ -13,8 +13,15 @@ export function masked(value: unknown): unknown {
   );
 }
 
+/** Custom headers of a webhook: one may be a credential. */
+function withoutValues(headers: unknown): unknown {
+  if (typeof headers !== "object" || headers === null) return headers;
+  return Object.fromEntries(Object.keys(headers).map((name) => [name, MASK]));
+}
+
 function maskedMember(name: string, member: unknown): unknown {
   if (SECRET.test(name)) return member === null ? null : MASK;
+  if (name === "headers") return withoutValues(member);
   const isUrl = name === "url" && typeof member === "string" && URL.canParse(member);
   return isUrl ? urlWithoutSecrets(member) : masked(member);
 }

@@ -26,6 +26,7 @@ const CAPABILITIES = [
   "courier-access:write",
   "catalogue:write",
   "events:read",
+  "requests:read",
   "quality:read",
   "quality:share",
   "benchmarks:read",
@@ -49,6 +50,7 @@ const COMPANY_READING = [
   "webhooks:read",
   "channels:read",
   "jobs:read",
+  "requests:read",
   "benchmarks:read",
 ] as const satisfies readonly Capability[];
 
@@ -65,6 +67,7 @@ const COURIER_READING = [
   "me",
   "couriers:read",
   "events:read",
+  "requests:read",
   "quality:read",
 ] as const satisfies readonly Capability[];
 

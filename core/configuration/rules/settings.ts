@@ -1,6 +1,7 @@
 /** The settings of couriers, companies, channels and endpoints that are one value each (`entity.ts`), in the order in which forms show them. */
 import { Type } from "@sinclair/typebox";
 import { DATE_SUPPORTS } from "#core/merchants/rules/stock-release.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { nameText } from "#core/platform/schema/name-text.ts";
 import { LANGUAGES } from "#core/shipments/rules/shipment.ts";
 import { StatusSchema } from "#core/statuses/rules/status.ts";
@@ -9,11 +10,14 @@ import {
   MAX_CONCURRENCY_LIMIT,
   MAX_PER_SECOND_LIMIT,
 } from "#core/webhooks/rules/concurrency.ts";
+import { CustomHeaders } from "#core/webhooks/rules/custom-headers.ts";
 import { type Trigger, TriggerSchema } from "#core/webhooks/rules/trigger.ts";
 import { formOf, settingsAfter } from "./entity.ts";
 
 /** Less than what is read of a receiver's answer. */
 const ACKNOWLEDGEMENT_LENGTH = 4_096;
+
+const DESCRIPTION_LENGTH = limit(200, "characters of a webhook endpoint's description", "422");
 
 const text = Type.String({ minLength: 1, maxLength: 255 });
 /** Of a new entity: its code. */
@@ -88,6 +92,10 @@ export const COURIER_SETTINGS = {
 
 /** What an endpoint may be given beside its URL and its alert address. */
 export const ENDPOINT_SETTINGS = {
+  description: Type.String({
+    maxLength: DESCRIPTION_LENGTH,
+    description: "what the endpoint is for, shown in the panel",
+  }),
   trigger: Type.Unsafe<Trigger>({ ...TriggerSchema, default: "status_change" }),
   statuses: Type.Array(StatusSchema, { maxItems: 100, description: "empty = all" }),
   include: Type.Array(Type.Literal("consignee"), { maxItems: 10, description: "default none" }),
@@ -108,6 +116,7 @@ export const ENDPOINT_SETTINGS = {
       description: "requests begun in any second, at most; null, the default, for no such limit",
     },
   ),
+  headers: CustomHeaders,
 };
 
 /** Called by the bundler: the panel's application gets the result, and no schema. */

@@ -82,6 +82,8 @@ export const panelRequestKeys = (identity: string) => {
     remembered: `${tag}:keys`,
   };
 };
+/** List (JSON): refused API calls of a tenant, newest first (`refused-requests.ts`). */
+export const refusedRequestsKey = (tenant: string) => `waybill:refused-requests:${tenant}`;
 /** Hash: a box or template that the panel deleted -> fingerprint of its entry in the setup file. */
 export const DELETED_SETTINGS_KEY = "waybill:deleted-settings";
 

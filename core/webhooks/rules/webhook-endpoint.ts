@@ -6,6 +6,7 @@ import { ENDPOINT_SETTINGS } from "#core/configuration/rules/settings.ts";
 import { type CompiledSchema, compileSchema } from "#core/platform/schema/compile-schema.ts";
 import { type Fault, listFaults } from "#core/platform/schema/fault.ts";
 import { AlertEmail } from "#core/setup/rules/setup.ts";
+import { faultsOfHeaders } from "./custom-headers.ts";
 import { faultOfWebhookUrl, WEBHOOK_URL_LENGTH } from "./webhook-url.ts";
 
 const strict = { additionalProperties: false } as const;
@@ -23,7 +24,17 @@ const events = Type.Optional(
 );
 
 export const EndpointInput = Type.Object(
-  { url, alertEmail: AlertEmail, events, ...optionalMembers(ENDPOINT_SETTINGS) },
+  {
+    url,
+    alertEmail: AlertEmail,
+    events,
+    active: Type.Optional(
+      Type.Boolean({
+        description: "false: made switched off; nothing is sent until it is enabled",
+      }),
+    ),
+    ...optionalMembers(ENDPOINT_SETTINGS),
+  },
   strict,
 );
 export type EndpointInput = Static<typeof EndpointInput>;
@@ -54,7 +65,9 @@ export function faultsOfPatch(body: unknown): Fault[] {
 }
 
 function faultsOf(checker: CompiledSchema<TSchema>, body: unknown): Fault[] {
-  const faults = checker.check(body) ? [] : listFaults(checker.errors(body));
+  const found = checker.check(body) ? [] : listFaults(checker.errors(body));
+  const headers = (body as { readonly headers?: unknown } | null)?.headers;
+  const faults = [...found, ...faultsOfHeaders(headers)];
   const text = (body as { readonly url?: unknown } | null)?.url;
   if (typeof text !== "string" || faults.some(({ path }) => path === "url")) return faults;
   const message = faultOfWebhookUrl(text);

@@ -258,8 +258,9 @@ function newEntity(
     url: input.url,
     alertEmail: input.alertEmail,
     ...settingsAfter(ENDPOINT_SETTINGS, input, {}),
-    active: true,
-    disabled: null,
+    active: input.active ?? true,
+    disabled:
+      input.active === false ? { reason: "manual", sinceMs: nowMs, failingSinceMs: null } : null,
     secret: sealed,
     previousSecret: null,
     previousUntilMs: 0,

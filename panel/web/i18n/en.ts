@@ -281,6 +281,11 @@ export const en = {
       statuses: { label: "Statuses", placeholder: "All" },
       include: { label: "Include the recipient's data" },
       standardWebhooks: { label: "Also send Standard Webhooks headers" },
+      description: { label: "Description", hint: "What the endpoint is for." },
+      headers: {
+        label: "Custom headers",
+        hint: "One per line, as Name: value. The service's own headers cannot be replaced.",
+      },
       maxConcurrency: {
         label: "Requests in flight, at most",
         hint: "The concurrency adapts to the receiver, up to this number.",

@@ -264,6 +264,11 @@ export const it: Messages = {
       statuses: { label: "Stati", placeholder: "Tutti" },
       include: { label: "Includi i dati del destinatario" },
       standardWebhooks: { label: "Anche le intestazioni Standard Webhooks" },
+      description: { label: "Descrizione", hint: "A che cosa serve l'endpoint." },
+      headers: {
+        label: "Intestazioni aggiuntive",
+        hint: "Una per riga, come Nome: valore. Quelle del servizio non si possono sostituire.",
+      },
       maxConcurrency: {
         label: "Richieste contemporanee, al massimo",
         hint: "La concorrenza si adatta al ricevente, fino a questo numero.",

@@ -558,3 +558,36 @@ describe("the setup file and the panel", () => {
     expect(ids).toContain(body.id);
   });
 });
+
+describe("what an endpoint is made with", () => {
+  test("its description and its own headers, which replace none of ours", async () => {
+    const headers = { "X-Tenant": "acme", Authorization: "Bearer of-the-merchant" };
+    const { status, body } = await make({ description: "Warehouse", headers });
+    expect([status, body.description, body.headers]).toEqual([201, "Warehouse", headers]);
+    const request = await nextRequest();
+    expect(request.headers["x-tenant"]).toBe("acme");
+    expect(request.headers["authorization"]).toBe("Bearer of-the-merchant");
+    expect(request.headers["x-service-event-type"]).toBe("shipment.updated");
+    for (const name of ["X-Service-Signature", "content-type", "Host", "traceparent"]) {
+      const answer = await make({ headers: { [name]: "mine" } });
+      expect([name, answer.status]).toEqual([name, 422]);
+    }
+    const many = (count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, at) => [`X-Own-${at}`, "1"]));
+    const patch = (own: unknown) => panel.call("PATCH", path(body.endpointId), { headers: own });
+    expect((await patch(many(20))).status).toBe(200);
+    for (const wrong of [many(21), { "X-A": "a\nb" }, { "X-A": "1", "x-a": "2" }, { "": "1" }]) {
+      expect((await patch(wrong)).status).toBe(422);
+    }
+  });
+
+  test("switched off, so that nothing is sent before it is enabled", async () => {
+    const { body } = await make({ active: false });
+    expect([body.status, body.disabledReason]).toEqual(["disabled", "manual"]);
+    await change();
+    const enabled = await panel.call("POST", path(body.endpointId, "/enable"));
+    expect(enabled.body.status).toBe("active");
+    await nextRequest();
+    expect(receiver.requests.length).toBe(1);
+  });
+});

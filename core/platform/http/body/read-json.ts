@@ -1,5 +1,6 @@
 /** The one reader of JSON bodies: limits first, then strict JSON. Each role has its own error format. */
 import { Problem } from "#core/platform/errors/problem.ts";
+import { noteBody } from "#core/platform/http/refused-requests.ts";
 import type { Fault } from "#core/platform/schema/fault.ts";
 import { illFormedText } from "#core/platform/schema/ill-formed-text.ts";
 import { ItemTooLarge, parseInTurns, type TurnOptions } from "./parse-in-turns.ts";
@@ -18,7 +19,9 @@ export async function readJsonBody(
   const bytes = await readBody(request, limitBytes);
   if (bytes.length === 0) return null;
   try {
-    return await parseInTurns(bytes, options);
+    const parsed = await parseInTurns(bytes, options);
+    noteBody(request, parsed.value);
+    return parsed;
   } catch (error) {
     if (error instanceof JsonFault) throw new Problem(400, "MALFORMED_BODY", error.message);
     if (!(error instanceof ItemTooLarge)) throw error;

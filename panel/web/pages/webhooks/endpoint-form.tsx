@@ -1,5 +1,5 @@
 /** Making an endpoint and changing one: the same fields, of which those that are settings come from their definition. */
-import { Checkbox, Select, TextInput } from "@mantine/core";
+import { Checkbox, Select, Textarea, TextInput } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { endpointDefaults, endpointForm } from "#core/configuration/rules/settings.ts" with {
@@ -19,13 +19,15 @@ const SETTINGS = endpointForm();
 const DEFAULTS = endpointDefaults();
 type Settings = Pick<Endpoint, (typeof SETTINGS)[number]["name"]>;
 
-interface Fields extends Omit<Settings, "include" | "maxPerSecond"> {
+interface Fields extends Omit<Settings, "include" | "maxPerSecond" | "headers"> {
   readonly url: string;
   readonly alertEmail: string;
   /** Whether the recipient's data are included. */
   readonly include: boolean;
   /** Empty = no such limit. */
   readonly maxPerSecond: number | "";
+  /** One header a line. */
+  readonly headers: string;
 }
 
 /** What is shown once. */
@@ -149,6 +151,10 @@ function EndpointFields({ inputOf }: { readonly inputOf: InputOf<Fields> }) {
           const input = inputOf(name, { type: "checkbox" });
           return <Checkbox key={name} label={words.label} {...input} />;
         }
+        if (name === "headers") {
+          const texts = { label: words.label, description: words.hint };
+          return <Textarea key={name} {...texts} autosize minRows={2} {...inputOf(name)} />;
+        }
         return (
           <SettingField
             key={name}
@@ -164,7 +170,7 @@ function EndpointFields({ inputOf }: { readonly inputOf: InputOf<Fields> }) {
 }
 
 function fieldsOf(endpoint: Settings & Pick<Endpoint, "url" | "alertEmail">): Fields {
-  const { url, alertEmail, include, maxPerSecond, ...settings } = endpoint;
+  const { url, alertEmail, include, maxPerSecond, headers, ...settings } = endpoint;
   const own = Object.fromEntries(
     SETTINGS.map(({ name }) => [name, settings[name as keyof typeof settings]]),
   ) as unknown as typeof settings;
@@ -174,13 +180,27 @@ function fieldsOf(endpoint: Settings & Pick<Endpoint, "url" | "alertEmail">): Fi
     alertEmail,
     include: include.includes("consignee"),
     maxPerSecond: maxPerSecond ?? "",
+    headers: Object.entries(headers)
+      .map(([name, value]) => `${name}: ${value}`)
+      .join("\n"),
   };
 }
 
-function bodyOf({ include, maxPerSecond, ...fields }: Partial<Fields>) {
+function bodyOf({ include, maxPerSecond, headers, ...fields }: Partial<Fields>) {
   return {
     ...fields,
+    ...(headers !== undefined && { headers: headersOf(headers) }),
     ...(maxPerSecond !== undefined && { maxPerSecond: maxPerSecond === "" ? null : maxPerSecond }),
     ...(include !== undefined && { include: include ? ["consignee"] : [] }),
   };
+}
+
+function headersOf(lines: string): Record<string, string> {
+  const named = lines.split("\n").filter((line) => line.trim() !== "");
+  return Object.fromEntries(
+    named.map((line) => {
+      const [name = "", ...value] = line.split(":");
+      return [name.trim(), value.join(":").trim()];
+    }),
+  );
 }

@@ -15,6 +15,7 @@ export function EndpointSettings({ endpoint }: { readonly endpoint: Endpoint }) 
       <Facts
         rows={[
           [t.webhooks.channel, endpoint.channel],
+          [words.description.label, endpoint.description || "–"],
           [words.trigger.label, t.webhooks.triggers[endpoint.trigger]],
           [
             words.statuses.label,
@@ -29,6 +30,7 @@ export function EndpointSettings({ endpoint }: { readonly endpoint: Endpoint }) 
             words.maxPerSecond.label,
             endpoint.maxPerSecond === null ? t.webhooks.noLimit : f.decimal(endpoint.maxPerSecond),
           ],
+          [words.headers.label, Object.keys(endpoint.headers).join(", ") || "–"],
           [t.webhooks.alertEmail, endpoint.alertEmail],
           [t.webhooks.createdAt, <Instant key="at" at={endpoint.createdAt} precise />],
           [
