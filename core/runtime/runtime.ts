@@ -204,13 +204,23 @@ function wellSaid(file: unknown): unknown {
  */
 export async function applySetupFile(runtime: Runtime, file: unknown): Promise<number> {
   const { config, redis, secrets, live, log } = runtime;
-  const { written, unresolvedHosts } = await applySetup(redis, secrets.vault, file, live.now(), {
-    isLabelCarrier: labelCarriers(config.nationalCarrier),
-    webhookAllowedCidrs: config.webhookAllowedCidrs,
-    keep: (generated) => keepUnshown(config.dataDir, generated),
-  });
+  const { written, passedOver, unresolvedHosts } = await applySetup(
+    redis,
+    secrets.vault,
+    file,
+    live.now(),
+    {
+      isLabelCarrier: labelCarriers(config.nationalCarrier),
+      webhookAllowedCidrs: config.webhookAllowedCidrs,
+      keep: (generated) => keepUnshown(config.dataDir, generated),
+    },
+  );
   await live.refresh();
   log.info({ written }, "setup applied");
+  if (passedOver.length > 0) {
+    const closed = passedOver.slice(0, HOSTS_NAMED);
+    log.warn({ closed, total: passedOver.length }, "the setup file names what has been closed");
+  }
   if (unresolvedHosts.length > 0) {
     const hosts = unresolvedHosts.slice(0, HOSTS_NAMED);
     const total = unresolvedHosts.length;

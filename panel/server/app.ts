@@ -55,6 +55,7 @@ import { partitionsRoute } from "#panel/server/operations/partitions.ts";
 import { requestsRoute } from "#panel/server/operations/requests.ts";
 import { documentRoutes } from "#panel/server/pages/documents.ts";
 import { notFoundPage, webRoutes } from "#panel/server/pages/web.ts";
+import { closingRoutes } from "#panel/server/setup/close-entity.ts";
 import { exportRoute } from "#panel/server/setup/export.ts";
 import { eventsRoute } from "#panel/server/shipments/events.ts";
 import { shipmentRoutes } from "#panel/server/shipments/shipments.ts";
@@ -141,6 +142,7 @@ function operation(runtime: Runtime, benchmarks: Benchmarks) {
     .use(requestsRoute(runtime))
     .use(doctorRoute(runtime, benchmarks))
     .use(exportRoute(runtime))
+    .use(closingRoutes(runtime))
     .use(clockRoute(runtime));
 }
 

@@ -19,6 +19,7 @@ import type { SetupStatusDetail } from "#core/setup/rules/setup.ts";
 import { TEST_COURIER, TEST_COURIERS, testCatalogue } from "#core/shipments/rules/test-parcel.ts";
 import type { Catalogue } from "#core/statuses/rules/map-status.ts";
 import type { Status } from "#core/statuses/rules/status.ts";
+import { asClosed, closedChannels, withoutAccess } from "./closed-entities.ts";
 import { secretsInForce, tokensInForce } from "./courier-access.ts";
 import type { Stored } from "./entities.ts";
 import type { ReadEntities } from "./known-entities.ts";
@@ -128,14 +129,20 @@ export async function loadConfiguration(
   const statusDetails = new Map(registry?.statusDetails.map((detail) => [detail.id, detail]));
   const hasTests = channels.some(({ testOf }) => testOf);
   const allCouriers = [
-    ...couriers.map(readCourier),
+    ...couriers.map((courier) => readCourier(withoutAccess(courier))),
     ...(hasTests ? testCouriers(statusDetails) : []),
   ];
-  const allEndpoints = endpoints.map(readEndpoint);
-  const endpointsOf = Map.groupBy(allEndpoints, ({ channelId }) => channelId);
-  const allChannels = withShadows(channels).map((channel) =>
-    readChannel(channel, endpointsOf.get(channel.id) ?? []),
+  const shadowed = withShadows(channels);
+  const closed = closedChannels(shadowed, companies);
+  const allEndpoints = endpoints.map((endpoint) =>
+    readEndpoint(closed.has(endpoint.channelId) ? { ...endpoint, active: false } : endpoint),
   );
+  const endpointsOf = Map.groupBy(allEndpoints, ({ channelId }) => channelId);
+  const allChannels = shadowed.map((channel) => {
+    const read = readChannel(channel, endpointsOf.get(channel.id) ?? []);
+    const closedAtMs = closed.get(channel.id);
+    return closedAtMs === undefined ? read : asClosed(read, closedAtMs);
+  });
   const channelsOf = Map.groupBy(allChannels, ({ companyId }) => companyId);
   const boxesOf = Map.groupBy(boxes, ({ companyId }) => companyId);
   const allCompanies = companies.map((company): Company => {

@@ -490,6 +490,17 @@ const OPERATOR = {
     "There is a channel of this code, of this company or another.",
     "Choose another code.",
   ),
+  ENTITY_CLOSED: row(
+    409,
+    "The courier, company or channel has been closed.",
+    "Reopen it before you change it; its code is not free.",
+  ),
+  WEBHOOKS_PENDING: row(
+    409,
+    "The company or channel has webhooks that are not delivered yet.",
+    "Wait for them, or disable the endpoints.",
+  ),
+  IMPORTS_RUNNING: row(409, "An import of the company or channel is running.", "Wait for its end."),
   COURIER_IN_CHANNEL: row(
     409,
     "The channel has this courier already.",

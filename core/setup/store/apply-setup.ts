@@ -43,6 +43,8 @@ export interface Applied {
   /** Entities written; 0 when the file changes nothing. */
   readonly written: number;
   readonly generated: readonly GeneratedSecret[];
+  /** Closed couriers, companies and channels that the file names: nothing of them is changed. */
+  readonly passedOver: readonly string[];
   /** Hosts of new or changed webhooks whose addresses could not be checked now; every send checks them. */
   readonly unresolvedHosts: readonly string[];
 }
@@ -82,8 +84,8 @@ export async function applySetup(
     if (faults.length > 0) throw new SetupFaults(faults);
     const writer = createSetupWriter(redis, vault, stored, nowMs, world);
     await write(writer, file as SetupFile);
-    const { written, generated } = writer;
-    return { written, generated, unresolvedHosts };
+    const { written, generated, passedOver } = writer;
+    return { written, generated, passedOver, unresolvedHosts };
   };
   return changingAs(SETUP_FILE, () => underSetupLock(redis, apply));
 }
@@ -113,8 +115,8 @@ export function applyCall(
       by: "panel",
     });
     await write(writer, file as SetupFile);
-    const { written, generated } = writer;
-    return { written, generated, unresolvedHosts };
+    const { written, generated, passedOver } = writer;
+    return { written, generated, passedOver, unresolvedHosts };
   });
 }
 

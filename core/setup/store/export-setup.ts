@@ -46,7 +46,7 @@ function byCode<T extends { readonly code: string }>(entities: Iterable<T>): T[]
   return [...entities].sort((a, b) => (a.code < b.code ? -1 : 1));
 }
 
-function isOpen({ closedAtMs }: { readonly closedAtMs: number }): boolean {
+export function isOpen({ closedAtMs }: { readonly closedAtMs: number }): boolean {
   return closedAtMs === 0;
 }
 

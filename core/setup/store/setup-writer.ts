@@ -30,6 +30,8 @@ export interface SetupWriter {
   ) => Promise<void>;
   /** What the file left out: shown once, by `keep`. */
   readonly generated: GeneratedSecret[];
+  /** Closed entities that the file names: nothing of them is changed. */
+  readonly passedOver: string[];
   /** Announced remaps; they take effect with the new version of the configuration. */
   readonly remaps: string[];
   /** Entities that have changed so far. */
@@ -79,6 +81,7 @@ export function createSetupWriter(
     stored,
     nowMs,
     generated: [],
+    passedOver: [],
     remaps: [],
     written: 0,
     hasSaved: false,

@@ -49,6 +49,10 @@ const COMPARED = [
 export async function writeCompany(writer: SetupWriter, company: SetupCompany): Promise<void> {
   const { redis, stored, save, by } = writer;
   const before = stored.companies.get(company.code);
+  if (before && before.closedAtMs > 0) {
+    writer.passedOver.push(`company ${company.code}`);
+    return;
+  }
   const id = before?.id ?? (await nextId(redis, "company"));
   const compared = { entry: company, names: COMPARED, said: before?.setupSaid };
   const given = { ...newsOf(by, compared), ...writer.nullsOf("company") };
@@ -74,6 +78,10 @@ async function writeChannel(
 ): Promise<void> {
   const { redis, stored, save, by } = writer;
   const before = stored.channels.get(channel.code);
+  if (before && before.closedAtMs > 0) {
+    writer.passedOver.push(`channel ${channel.code}`);
+    return;
+  }
   const id = before?.id ?? (await nextId(redis, "channel"));
   const said = by === "panel" ? {} : (before?.setupSaid ?? {});
   const after = saidAfter(said, channel);

@@ -34,6 +34,10 @@ const COMPARED = [
 export async function writeCourier(writer: SetupWriter, courier: SetupCourier): Promise<void> {
   const { redis, stored, save, by } = writer;
   const before = stored.couriers.get(courier.code);
+  if (before && before.closedAtMs > 0) {
+    writer.passedOver.push(`courier ${courier.code}`);
+    return;
+  }
   const catalogue = catalogueAfter(writer, courier, before);
   if (before) await announceRemapped(writer, courier.code, before.catalogue, catalogue.entries);
   const compared = { entry: courier, names: COMPARED, said: before?.setupSaid };

@@ -20,6 +20,7 @@ import { listPageOf, listQuery, pageAfter } from "#panel/server/http/list-page.t
 import { version } from "#panel/server/http/version.ts";
 import { isTheirs } from "#panel/server/owners.ts";
 import { panelRoutes } from "#panel/server/panel-routes.ts";
+import { closedAt, closedAtOf } from "#panel/server/setup/closed-at.ts";
 import { managedBySchema } from "#panel/server/setup/managed-by.ts";
 import { channelOf } from "#panel/server/webhooks/webhook-access.ts";
 import { companyOf } from "./company-of.ts";
@@ -40,6 +41,7 @@ export const CompanyView = Type.Object({
     Type.Object({ code: Type.String(), name: Type.String(), active: Type.Boolean() }),
   ),
   managedBy: managedBySchema,
+  closedAt,
   version,
 });
 
@@ -92,6 +94,7 @@ export const ChannelDetail = Type.Object({
   }),
   apiKeys: Type.Array(ApiKeyView, { description: "those of its shadow in test mode too" }),
   managedBy: managedBySchema,
+  closedAt,
   version,
 });
 
@@ -155,6 +158,7 @@ export function companyView(
       return channel ? [{ code: channel.code, name: channel.name, active: channel.active }] : [];
     }),
     managedBy: managedBy(setupSaid),
+    closedAt: closedAtOf(company),
     version,
   };
 }
@@ -211,6 +215,7 @@ export async function channelDetail(
       return owner && (owner.id === id || owner.testOf === id) ? [keyView(key, owner)] : [];
     }),
     managedBy: channel.managedBy,
+    closedAt: closedAtOf(channel),
     version: channel.version,
   };
 }

@@ -38,7 +38,7 @@ export function companySetupRoutes(runtime: Runtime) {
         access: WRITE,
         response: { 201: AppliedCompany },
         summary: "Create a company: an entry of `companies` of the setup file, channels included",
-        errors: ["COMPANY_EXISTS", "CONFIGURATION_BUSY"],
+        errors: ["COMPANY_EXISTS", "ENTITY_CLOSED", "CONFIGURATION_BUSY"],
         body: uncheckedBody(
           CompanyEntry,
           {
@@ -58,7 +58,7 @@ export function companySetupRoutes(runtime: Runtime) {
         access: WRITE,
         response: AppliedCompany,
         summary: "Change what is given of a company",
-        errors: ["COMPANY_NOT_FOUND", "CONFIGURATION_BUSY"],
+        errors: ["COMPANY_NOT_FOUND", "ENTITY_CLOSED", "CONFIGURATION_BUSY"],
         body: uncheckedBody(CompanyPatch, { seatPostcode: "50122" }, ENTRY_BODY_BYTES),
       }),
     )
@@ -79,7 +79,7 @@ function channelSetupRoutes(runtime: Runtime) {
         access: WRITE,
         response: { 201: AppliedChannel },
         summary: "Create a channel of a company: an entry of its `channels` of the setup file",
-        errors: ["COMPANY_NOT_FOUND", "CHANNEL_EXISTS", "CONFIGURATION_BUSY"],
+        errors: ["COMPANY_NOT_FOUND", "CHANNEL_EXISTS", "ENTITY_CLOSED", "CONFIGURATION_BUSY"],
         body: uncheckedBody(
           ChannelEntry,
           { code: "bottega-de", apiKeys: [{ code: "main" }], couriers: [{ code: "GLS_ITA" }] },
@@ -99,7 +99,7 @@ function channelSetupRoutes(runtime: Runtime) {
         access: { can: "channels:write", of: "channel" },
         response: AppliedChannel,
         summary: "Change what is given of a channel",
-        errors: ["CONFIGURATION_BUSY"],
+        errors: ["ENTITY_CLOSED", "CONFIGURATION_BUSY"],
         body: uncheckedBody(ChannelPatch, { language: "en", trackingPage: true }, ENTRY_BODY_BYTES),
       }),
     );

@@ -29,7 +29,7 @@ export function courierSetupRoutes(runtime: Runtime) {
         access: ACCESS,
         response: { 201: AppliedCourier },
         summary: "Create a courier: an entry of `couriers` of the setup file",
-        errors: ["COURIER_EXISTS", "CONFIGURATION_BUSY"],
+        errors: ["COURIER_EXISTS", "ENTITY_CLOSED", "CONFIGURATION_BUSY"],
         body: uncheckedBody(
           CourierEntry,
           {
@@ -50,7 +50,7 @@ export function courierSetupRoutes(runtime: Runtime) {
         access: ACCESS,
         response: AppliedCourier,
         summary: "Change what is given of a courier; of tokens and secrets, the list in force",
-        errors: ["COURIER_NOT_FOUND", "CONFIGURATION_BUSY"],
+        errors: ["COURIER_NOT_FOUND", "ENTITY_CLOSED", "CONFIGURATION_BUSY"],
         body: uncheckedBody(CourierPatch, { signatureRequired: true }, ENTRY_BODY_BYTES),
       }),
     );

@@ -8,6 +8,7 @@ import { nullableText } from "#core/platform/schema/nullable.ts";
 import type { Vault } from "#core/platform/secrets/secrets.ts";
 import { managedBy } from "#core/setup/rules/merge-said.ts";
 import { version } from "#panel/server/http/version.ts";
+import { closedAt, closedAtOf } from "#panel/server/setup/closed-at.ts";
 import { managedBySchema } from "#panel/server/setup/managed-by.ts";
 import { viewAccess } from "./courier-access.ts";
 
@@ -46,6 +47,7 @@ export const CourierView = Type.Object({
     { description: "the last first-day comparison; null = none" },
   ),
   managedBy: managedBySchema,
+  closedAt,
   version,
 });
 
@@ -74,6 +76,7 @@ export function courierView(
     catalogueCodes: courier.catalogue.length,
     comparison: comparedView(comparisons.get(code)),
     managedBy: managedBy(courier.setupSaid),
+    closedAt: closedAtOf(courier),
     version: courier.version,
   };
 }

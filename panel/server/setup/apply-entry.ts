@@ -13,7 +13,7 @@ import { limit } from "#core/platform/schema/limit.ts";
 import type { GeneratedSecret } from "#core/platform/secrets/unshown-secrets.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { applyCall, SetupFaults } from "#core/setup/store/apply-setup.ts";
-import { auditedEntry, type Named } from "#core/setup/store/export-setup.ts";
+import { auditedEntry, isOpen, type Named } from "#core/setup/store/export-setup.ts";
 import type { Cleared } from "#core/setup/store/setup-writer.ts";
 import { readStored, type Stored } from "#core/setup/store/stored-setup.ts";
 import { invalidBody } from "#panel/server/http/read-json.ts";
@@ -73,9 +73,11 @@ export async function applyEntry(
   const guard = (stored: Stored) => {
     const known = storedOf(stored, named);
     if (call.code !== null && !known) throw notFound(kind);
-    if (kind === "channel" && !stored.companies.has(companyCode)) throw notFound("company");
+    const owner = kind === "channel" ? stored.companies.get(companyCode) : undefined;
+    if (kind === "channel" && !owner) throw notFound("company");
     refuseStale(known ?? null);
     if (call.code === null && known) throw new Problem(409, ...TAKEN[kind]);
+    if (!isOpen(known ?? OPEN) || !isOpen(owner ?? OPEN)) throw closedEntity();
     before = auditedEntry(stored, named);
   };
   const world = {
@@ -140,7 +142,13 @@ function withoutPrefix(kind: Named["kind"], { faults }: SetupFaults): Problem {
   return invalidBody(within);
 }
 
-function storedOf(stored: Stored, { kind, code }: Named) {
+export function closedEntity(): Problem {
+  return new Problem(409, "ENTITY_CLOSED", "It has been closed. Reopen it first.");
+}
+
+const OPEN = { closedAtMs: 0 };
+
+export function storedOf(stored: Stored, { kind, code }: Named) {
   const entities = {
     courier: stored.couriers,
     company: stored.companies,

@@ -1,6 +1,12 @@
 /** Couriers, companies and channels made and changed by the panel's API, beside a setup file (setup-file.md, "The panel's HTTP API"). */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { AUDIT_LOG } from "#core/platform/redis/keys.ts";
+import { admitRequest } from "#core/merchants/store/rate-limit.ts";
+import {
+  AUDIT_LOG,
+  companyKeys,
+  companyPartition,
+  webhookKeys,
+} from "#core/platform/redis/keys.ts";
 import { hashToken } from "#core/platform/secrets/secrets.ts";
 import { applySetup } from "#core/setup/store/apply-setup.ts";
 import { makeAccount } from "#test/support/data/accounts.ts";
@@ -273,6 +279,10 @@ test("merchants and couriers get the same answer for what there is and what ther
   const calls = [
     ["POST", "/couriers", "/couriers"],
     ["PATCH", "/couriers/GLS_ITA", "/couriers/NOBODY"],
+    ["DELETE", "/couriers/GLS_ITA", "/couriers/NOBODY"],
+    ["DELETE", "/companies/acme", "/companies/nobody"],
+    ["DELETE", "/channels/acme-it", "/channels/nobody"],
+    ["DELETE", "/api-keys/1/suspension", "/api-keys/9999/suspension"],
     ["POST", "/companies", "/companies"],
     ["PATCH", "/companies/acme", "/companies/nobody"],
     ["POST", "/companies/acme/channels", "/companies/nobody/channels"],
@@ -301,4 +311,116 @@ test("merchants and couriers get the same answer for what there is and what ther
       expect(first?.status).toBe(403);
     }
   }
+});
+
+describe("DELETE closes", () => {
+  const inForce = () => runtime.live.refresh();
+
+  test("a courier: its tokens, secrets and client are unknown at once, its name stays, and reopened it is as it was", async () => {
+    const oauth = { clientId: "closing-client", clientSecret: "closing-secret" };
+    await call("POST", "/couriers", { code: "CLO_ITA", tokens: ["tok_closing"], oauth });
+    expect((await inForce()).courierByToken.get(hashToken("tok_closing"))?.code).toBe("CLO_ITA");
+    expect((await call("DELETE", "/couriers/CLO_ITA")).status).toBe(204);
+    const closed = await inForce();
+    expect(closed.courierByToken.has(hashToken("tok_closing"))).toBe(false);
+    expect(closed.courierByClientId.has("closing-client")).toBe(false);
+    expect(closed.couriers.get("CLO_ITA")?.acceptingEvents).toBe(false);
+    expect((await call("GET", "/couriers/CLO_ITA")).body.closedAt).not.toBeNull();
+    expect((await call("DELETE", "/couriers/CLO_ITA")).status).toBe(204);
+    const changed = await call("PATCH", "/couriers/CLO_ITA", { name: "x" });
+    expect([changed.status, changed.body.code]).toEqual([409, "ENTITY_CLOSED"]);
+    const again = await call("POST", "/couriers", { code: "CLO_ITA" });
+    expect([again.status, again.body.code]).toEqual([409, "COURIER_EXISTS"]);
+    const taken = await call("POST", "/couriers", { code: "TAK_ITA", tokens: ["tok_closing"] });
+    expect(paths(taken)).toEqual(["tokens[0] NOT_ALLOWED"]);
+    expect((await call("POST", "/couriers/CLO_ITA/reopen")).status).toBe(204);
+    expect((await inForce()).courierByToken.get(hashToken("tok_closing"))?.code).toBe("CLO_ITA");
+    expect((await call("DELETE", "/couriers/NOBODY")).status).toBe(404);
+  });
+
+  test("a company with its channels: keys stop working, endpoints are inactive, and a setup file passes it over", async () => {
+    const file = {
+      companies: [
+        {
+          code: "closing",
+          channels: [
+            {
+              code: "closing-it",
+              apiKeys: [
+                { code: "main", key: "key_closing" },
+                { code: "trial", mode: "test" as const, key: "key_closing_test" },
+              ],
+              webhooks: [{ code: "main", url: "https://8.8.8.8/", alertEmail: "ops@acme.test" }],
+              emails: { managed: true, statusNotifications: ["DELIVERED" as const] },
+            },
+          ],
+        },
+      ],
+    };
+    await apply(runtime, file);
+    const before = (await call("GET", "/setup")).body;
+    expect((await call("DELETE", "/companies/closing")).status).toBe(204);
+    const { channelByCode } = await inForce();
+    for (const code of ["closing-it", "closing-it:test"]) {
+      expect(channelByCode.get(code)).toMatchObject({
+        active: false,
+        emails: { managed: false, statusNotifications: [] },
+      });
+    }
+    expect(channelByCode.get("closing-it")?.endpoints.map(({ active }) => active)).toEqual([false]);
+    const exported = (await call("GET", "/setup")).body;
+    expect(exported.companies.map(({ code }: { code: string }) => code)).not.toContain("closing");
+    const renamed = { companies: [{ ...file.companies[0], name: "By file" }] };
+    const applied = await apply(runtime, renamed);
+    expect([applied.written, applied.passedOver]).toEqual([0, ["company closing"]]);
+    const more = await call("POST", "/companies/closing/channels", { code: "closing-de" });
+    expect([more.status, more.body.code]).toEqual([409, "ENTITY_CLOSED"]);
+    await call("POST", "/companies/closing/reopen");
+    expect((await inForce()).channelByCode.get("closing-it")?.active).toBe(true);
+    expect((await call("GET", "/setup")).body).toEqual(before);
+  });
+
+  test("not while webhooks are undelivered or an import is running; a disabled endpoint's do not count", async () => {
+    const made = await call("POST", "/companies", {
+      code: "busy",
+      channels: [
+        {
+          code: "busy-it",
+          webhooks: [{ code: "main", url: "https://8.8.8.8/", alertEmail: "ops@acme.test" }],
+        },
+      ],
+    });
+    expect(made.status).toBe(201);
+    const channel = (await inForce()).channelByCode.get("busy-it");
+    const [endpoint] = channel?.endpoints ?? [];
+    if (!channel || !endpoint) throw new Error("the company has no endpoint");
+    const partition = companyPartition(channel.companyId);
+    await runtime.redis.rPush(webhookKeys(partition).queue(endpoint.id), "dlv_1");
+    const pending = await call("DELETE", "/companies/busy");
+    expect([pending.status, pending.body.code]).toEqual([409, "WEBHOOKS_PENDING"]);
+    await runtime.redis.del(webhookKeys(partition).queue(endpoint.id));
+    await runtime.redis.sAdd(companyKeys(partition).openJobs(channel.id), "job");
+    const running = await call("DELETE", "/channels/busy-it");
+    expect([running.status, running.body.code]).toEqual([409, "IMPORTS_RUNNING"]);
+    await runtime.redis.del(companyKeys(partition).openJobs(channel.id));
+    expect((await call("DELETE", "/channels/busy-it")).status).toBe(204);
+    expect((await call("GET", "/channels/busy-it")).body).toMatchObject({ active: false });
+    expect((await call("DELETE", "/companies/busy")).status).toBe(204);
+  });
+});
+
+test("DELETE /panel/api/api-keys/{id}/suspension lets a suspended key work again", async () => {
+  const { channelByCode, apiKeyById } = await runtime.live.refresh();
+  const channel = channelByCode.get("acme-it");
+  const key = [...apiKeyById.values()].find(({ channelId }) => channelId === channel?.id);
+  if (!channel || !key) throw new Error("the test setup has no key");
+  const empty = { ...channel, bucketSize: 1, refillRate: 1 };
+  const ask = () => admitRequest(runtime.redis, empty, key, runtime.live.now());
+  for (let request = 0; request < 12; request += 1) await ask();
+  expect((await ask()).verdict).toBe("suspended");
+  const path = `/api-keys/${key.id}/suspension`;
+  expect((await call("DELETE", path)).status).toBe(204);
+  expect((await ask()).verdict).toBe("limited");
+  expect((await call("DELETE", path)).status).toBe(204);
+  expect((await call("DELETE", "/api-keys/999999/suspension")).status).toBe(404);
 });

@@ -63,7 +63,12 @@ async function faultsOf(file: unknown): Promise<string[]> {
 describe("application", () => {
   test("twice changes nothing the second time and generates no secret again", async () => {
     const version = runtime.live.configuration().version;
-    expect(await apply(fullSetup())).toEqual({ written: 0, generated: [], unresolvedHosts: [] });
+    expect(await apply(fullSetup())).toEqual({
+      written: 0,
+      generated: [],
+      passedOver: [],
+      unresolvedHosts: [],
+    });
     expect((await runtime.live.refresh()).version).toBe(version);
   });
 

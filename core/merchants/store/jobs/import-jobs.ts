@@ -343,3 +343,11 @@ export async function importResultText(
     errors: await jsonList(errors, (failure) => failure),
   });
 }
+
+/** Whether an import of the channel has not ended. */
+export async function hasOpenJobs(
+  redis: Redis,
+  { companyId, id }: { readonly companyId: number; readonly id: number },
+): Promise<boolean> {
+  return (await redis.sCard(companyKeys(companyPartition(companyId)).openJobs(id))) > 0;
+}
