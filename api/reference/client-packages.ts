@@ -15,7 +15,7 @@ const PATH = "/v2/clients/";
 const PACKAGE_NAME = /^waybill[-_]client-.+\.(tgz|whl)$/;
 
 /** A connection that waits for the first build is not idle. */
-const BUILD_SECONDS = 60;
+const BUILD_SECONDS = 240;
 
 /** Bytes by file name. */
 type Packages = ReadonlyMap<string, Uint8Array<ArrayBuffer>>;
