@@ -1,6 +1,7 @@
 /** The whole merchant API on one page: document 1 and the operator's probes. */
 import { type AnyElysia, Elysia } from "elysia";
 import { addressCheckRoute } from "#api/addresses/check.ts";
+import { DRAFT_RATE_HEADERS } from "#api/auth/authenticated.ts";
 import { tokenRoute } from "#api/auth/token.ts";
 import { channelRoute } from "#api/channel/channel.ts";
 import { deliveryTimesRoute } from "#api/couriers/delivery-times.ts";
@@ -54,6 +55,8 @@ export function createApiApp(deps: ApiDeps) {
           : toProblem(error, redis, log);
       set.status = problem.status;
       keep({ request, route: code === "NOT_FOUND" ? "" : route, problem });
+      // A missing resource and another channel's are answered the same, but for the headers that document 1 asks for.
+      if (problem.status !== 429) for (const name of DRAFT_RATE_HEADERS) delete set.headers[name];
       return errorResponse(problem);
     })
     .use(requestIds())

@@ -61,6 +61,12 @@ const RATE_HEADERS = {
   "X-RateLimit-Limit": header("Bucket size.", whole),
   "X-RateLimit-Remaining": header("Requests left until the next refill.", whole),
   "X-RateLimit-Reset": header("Unix timestamp of the refill.", whole),
+  RateLimit: header(
+    "The same as the IETF's draft says it: `r` requests left, refilled in `t` seconds.",
+  ),
+  "RateLimit-Policy": header(
+    "`q` of `bucket`: the bucket's size. `q` of `refill`: requests added every `w` seconds.",
+  ),
 };
 const ERROR_HEADERS = {
   "X-Error-Message": header("The message, in ASCII."),

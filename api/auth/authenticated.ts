@@ -81,20 +81,24 @@ async function admit(
   announce: (headers: Record<string, string>) => void,
 ): Promise<Caller> {
   const configuration = await live.refresh();
-  const token = /^Bearer +(\S+) *$/i.exec(request.headers.get("authorization") ?? "")?.[1];
+  const authorization = request.headers.get("authorization") ?? "";
+  const token = /^Bearer +(\S+) *$/i.exec(authorization)?.[1];
   const nowMs = live.now();
   const claims = token === undefined ? null : await tokens.verify(token, nowMs);
-  const apiKey = claims && configuration.apiKeyById.get(claims.keyId);
-  if (!claims || !apiKey?.active) throw unauthorized();
+  if (!claims) throw await refusedToken(tokens, authorization, token, nowMs);
+  const apiKey = configuration.apiKeyById.get(claims.keyId);
+  if (!apiKey?.active) throw unauthorized("The API key of the access token is not active");
   if (claims.channelId === null) {
     throw new Problem(403, "NO_CHANNEL_CONTEXT", "The token has no channel context.");
   }
   const channel = configuration.channels.get(claims.channelId);
   const company = channel && configuration.companies.get(channel.companyId);
-  if (!channel?.active || !company || apiKey.channelId !== channel.id) throw unauthorized();
+  if (!channel?.active || !company || apiKey.channelId !== channel.id) {
+    throw unauthorized("The channel of the access token is not active");
+  }
   noteRequester(request, { tenant: `company ${company.code}`, key: apiKey.code });
   const admission = await admitRequest(redis, channel, apiKey, nowMs);
-  announce(rateHeaders(admission));
+  announce(rateHeaders(admission, channel, nowMs));
   checkAdmission(admission, nowMs);
   if (scope !== null && !(claims.scopes.includes(scope) && apiKey.scopes.includes(scope))) {
     throw new Problem(403, "MISSING_SCOPE", `The token lacks the scope ${scope}.`);
@@ -102,14 +106,55 @@ async function admit(
   return { apiKey, channel, company, configuration };
 }
 
-function unauthorized(): Problem {
-  return new Problem(401, "INVALID_TOKEN", "The access token is missing or not valid.", {
-    headers: { "www-authenticate": "Bearer" },
+const GET_TOKEN =
+  "Get a token with POST /v2/auth/token and send it as `Authorization: Bearer <token>`.";
+
+/** RFC 6750, 3.1. Whoever sent no token gets no error code. */
+async function refusedToken(
+  tokens: Tokens,
+  authorization: string,
+  token: string | undefined,
+  nowMs: number,
+): Promise<Problem> {
+  if (authorization === "") {
+    return new Problem(401, "INVALID_TOKEN", `The access token is missing. ${GET_TOKEN}`, {
+      headers: { "www-authenticate": "Bearer" },
+    });
+  }
+  if (token === undefined) {
+    return unauthorized("The header Authorization is malformed: it is not `Bearer` and a token");
+  }
+  if (!TOKEN_FORM.test(token)) {
+    const looks = token.startsWith("key_") ? "an API key is not a token" : "it is not a JWT";
+    return unauthorized(`The access token is malformed: ${looks}`);
+  }
+  const expired = await tokens.expiredAt(token, nowMs);
+  return expired === null
+    ? unauthorized("The access token is wrong: it was not issued here, or was changed")
+    : unauthorized(`The access token expired at ${new Date(expired * 1000).toISOString()}`);
+}
+
+const TOKEN_FORM = /^[\w-]+\.[\w-]+\.[\w-]+$/;
+
+/** @param reason without the full stop; in ASCII, without quotation marks */
+function unauthorized(reason: string): Problem {
+  const challenge = `Bearer error="invalid_token", error_description="${reason}"`;
+  return new Problem(401, "INVALID_TOKEN", `${reason}. ${GET_TOKEN}`, {
+    headers: { "www-authenticate": challenge },
   });
 }
 
-function rateHeaders({ limit, remaining, refillAtMs }: Admission): Record<string, string> {
+export const DRAFT_RATE_HEADERS = ["ratelimit", "ratelimit-policy"] as const;
+
+/** Those of document 1, and those of the IETF's draft (draft-ietf-httpapi-ratelimit-headers): what is left, and the policies. */
+function rateHeaders(
+  { limit, remaining, refillAtMs }: Admission,
+  { refillRate }: Channel,
+  nowMs: number,
+): Record<string, string> {
   return {
+    ratelimit: `"bucket";r=${remaining};t=${secondsUntil(refillAtMs, nowMs)}`,
+    "ratelimit-policy": `"bucket";q=${limit}, "refill";q=${refillRate};w=60`,
     "x-ratelimit-limit": String(limit),
     "x-ratelimit-remaining": String(remaining),
     "x-ratelimit-reset": String(Math.ceil(refillAtMs / 1000)),
@@ -131,7 +176,9 @@ function checkAdmission(admission: Admission, nowMs: number): void {
 }
 
 export function suspended(untilMs: number, nowMs: number): Problem {
-  return new Problem(403, "KEY_SUSPENDED", "The API key is suspended after abuse.", {
+  const until = new Date(untilMs).toISOString();
+  const detail = `The API key is suspended after abuse until ${until}.`;
+  return new Problem(403, "KEY_SUSPENDED", detail, {
     headers: { "retry-after": secondsUntil(untilMs, nowMs) },
   });
 }

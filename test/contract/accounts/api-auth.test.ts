@@ -110,9 +110,15 @@ describe("every other call", () => {
   const search = (token?: string) =>
     api.call("GET", "/v2/shipments", token === undefined ? {} : { token });
 
-  async function expectRefused(token: string | undefined): Promise<void> {
+  /** @param why what the answer says of the token, and its challenge where one was sent (RFC 6750, 3.1) */
+  async function expectRefused(token: string | undefined, why: string): Promise<void> {
     const { status, body, headers } = await search(token);
     expect([status, body.code]).toEqual([401, "INVALID_TOKEN"]);
+    expect(body.message).toStartWith(why);
+    expect(body.message).toInclude("Get a token with POST /v2/auth/token");
+    const challenge = `Bearer error="invalid_token", error_description="${why}`;
+    const expected = token === undefined ? "Bearer" : challenge;
+    expect(headers.get("www-authenticate")).toStartWith(expected);
     expect(headers.get("x-error-message")).toBe(body.message);
     expect(headers.get("x-ratelimit-limit")).toBeNull();
   }
@@ -122,17 +128,23 @@ describe("every other call", () => {
     const [head, payload = "", signature] = token.split(".");
     const claims = JSON.parse(Buffer.from(payload, "base64url").toString());
     const forged = Buffer.from(JSON.stringify({ ...claims, channelId: 2 })).toString("base64url");
-    await expectRefused(undefined);
-    await expectRefused("not-a-token");
-    await expectRefused(`${head}.${forged}.${signature}`);
+    await expectRefused(undefined, "The access token is missing");
+    await expectRefused("not-a-token", "The access token is malformed: it is not a JWT");
+    await expectRefused(
+      "key_acme_main",
+      "The access token is malformed: an API key is not a token",
+    );
+    await expectRefused("two words", "The header Authorization is malformed");
+    await expectRefused(`${head}.${forged}.${signature}`, "The access token is wrong");
     const none = Buffer.from(JSON.stringify({ alg: "none" })).toString("base64url");
-    await expectRefused(`${none}.${forged}.`);
+    await expectRefused(`${none}.${forged}.x`, "The access token is wrong");
   });
 
   test("401 for a token that another secret signed", async () => {
     const claims = { keyId: 1, channelId: 1, companyId: 1, scopes: ["shipments:read"] };
     const other = createTokens("another-secret-0123456789");
-    await expectRefused(await other.mint(claims, api.runtime.live.now()));
+    const minted = await other.mint(claims, api.runtime.live.now());
+    await expectRefused(minted, "The access token is wrong");
   });
 
   test("a token is good for exactly 24 hours of the service clock", async () => {
@@ -140,7 +152,7 @@ describe("every other call", () => {
     await api.advance(86_400 - 30);
     expect((await search(body.token)).status).toBe(200);
     await api.advance(31);
-    await expectRefused(body.token);
+    await expectRefused(body.token, "The access token expired at 20");
   });
 
   test("403 for a token without channel context", async () => {
@@ -202,7 +214,7 @@ describe("every other call", () => {
     expect((await another("GET", "/v2/shipments", { token })).status).toBe(200);
     await applySetupFile(api.runtime, withKeys([{ ...key, active: false }]));
     expect((await another("GET", "/v2/shipments", { token })).status).toBe(401);
-    await expectRefused(token);
+    await expectRefused(token, "The API key of the access token is not active");
   });
 
   test("an inactive channel stops working at once: 401 with its tokens and for its keys", async () => {
@@ -210,7 +222,7 @@ describe("every other call", () => {
     const setup = testSetup();
     Object.assign(setup.companies?.[0]?.channels?.[1] ?? {}, { active: false });
     await applySetupFile(api.runtime, setup);
-    await expectRefused(token);
+    await expectRefused(token, "The channel of the access token is not active");
     expect((await exchange("key_acme_outlet")).status).toBe(401);
     Object.assign(setup.companies?.[0]?.channels?.[1] ?? {}, { active: true });
     await applySetupFile(api.runtime, setup);

@@ -51,6 +51,10 @@ test("every authenticated answer carries limit, remaining and the time of the re
   expect(all.map(({ status }) => status)).toEqual([200, 404, 422]);
   expect(all.map(({ headers }) => headers.get("x-ratelimit-limit"))).toEqual(["12", "12", "12"]);
   expect(all.map(({ headers }) => headers.get("x-ratelimit-remaining"))).toEqual(["11", "10", "9"]);
+  // The IETF's draft, where document 1 says nothing of errors.
+  expect(first.headers.get("ratelimit-policy")).toMatch(/^"bucket";q=12, "refill";q=\d+;w=60$/);
+  expect(first.headers.get("ratelimit")).toMatch(/^"bucket";r=11;t=(59|6[0-5])$/);
+  expect(missing.headers.get("ratelimit")).toBeNull();
   for (const { headers } of all) {
     const reset = Number(headers.get("x-ratelimit-reset"));
     expect(reset).toBeGreaterThanOrEqual(nowSeconds + 59);
@@ -139,6 +143,7 @@ test("the tenth 429 within 5 minutes suspends the key for 1 hour: 403, then it w
   const { status, body, headers } = await search();
   expect([status, body.code]).toEqual([403, "KEY_SUSPENDED"]);
   expect(Number(headers.get("retry-after"))).toBeGreaterThan(3_590);
+  expect(body.message).toMatch(/until \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\.$/);
   await api.advance(3_590);
   expect((await search()).status).toBe(403);
   await api.advance(10);

@@ -3,9 +3,10 @@ import { Problem } from "#core/platform/errors/problem.ts";
 import { noteBody } from "#core/platform/http/refused-requests.ts";
 import type { Fault } from "#core/platform/schema/fault.ts";
 import { illFormedText } from "#core/platform/schema/ill-formed-text.ts";
+import { placeOfFault } from "./json-fault-at.ts";
 import { ItemTooLarge, parseInTurns, type TurnOptions } from "./parse-in-turns.ts";
 import { readBody } from "./read-body.ts";
-import { JsonFault, type ParsedJson } from "./strict-json.ts";
+import { JsonFault, NotJson, type ParsedJson } from "./strict-json.ts";
 
 /**
  * @returns null for a request without a body
@@ -23,7 +24,10 @@ export async function readJsonBody(
     noteBody(request, parsed.value);
     return parsed;
   } catch (error) {
-    if (error instanceof JsonFault) throw new Problem(400, "MALFORMED_BODY", error.message);
+    if (error instanceof JsonFault) {
+      const place = error instanceof NotJson ? placeOfFault(bytes) : "";
+      throw new Problem(400, "MALFORMED_BODY", `${error.message}${place}`);
+    }
     if (!(error instanceof ItemTooLarge)) throw error;
     throw new Problem(413, "BODY_TOO_LARGE", `An item has at most ${options.itemBytes} bytes.`);
   }

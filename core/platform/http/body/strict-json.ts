@@ -20,6 +20,9 @@ export interface ParsedJson {
 /** What is wrong with the text; the message may be shown to the caller. */
 export class JsonFault extends Error {}
 
+/** The text is not JSON at all. */
+export class NotJson extends JsonFault {}
+
 export const QUOTE = 0x22;
 export const BACKSLASH = 0x5c;
 export const COLON = 0x3a;
@@ -64,7 +67,7 @@ export function doubledKey(): JsonFault {
 }
 
 export function notJson(): JsonFault {
-  return new JsonFault("The text is not valid JSON.");
+  return new NotJson("The text is not valid JSON.");
 }
 
 export function tooDeep(): JsonFault {
