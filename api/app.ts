@@ -93,7 +93,7 @@ function merchantRoutes(deps: ApiDeps): AnyElysia[] {
   return [
     merchantErrors(),
     exampleRoutes("/v2/examples", "merchant"),
-    clientPackageRoutes(),
+    clientPackageRoutes(deps.config),
     tokenRoute(deps),
     channelRoute(deps),
     createRoute(deps),

@@ -2,9 +2,11 @@
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Config } from "#core/platform/environment/config.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
 import { publicRoutes } from "#core/platform/http/access.ts";
 import { html } from "#core/platform/http/html.ts";
+import { originOf } from "#core/platform/http/peer.ts";
 import { PUBLIC_CACHE, pageResponse, referencePage } from "#core/platform/http/reference-page.ts";
 import { ownFile } from "#core/platform/process/own-files.ts";
 
@@ -59,11 +61,12 @@ async function build(): Promise<Packages> {
   }
 }
 
-export function clientPackageRoutes() {
+/** @param config whose trusted proxies say by which scheme they were asked */
+export function clientPackageRoutes(config: Pick<Config, "trustedProxies">) {
   return publicRoutes("client packages")
     .onBeforeHandle(({ request, server }) => void server?.timeout(request, BUILD_SECONDS))
-    .get(PATH, async ({ request }) => {
-      const base = new URL(PATH, request.url);
+    .get(PATH, async ({ request, server }) => {
+      const base = new URL(PATH, originOf(request, server, config));
       return pageResponse(indexPage([...(await clientPackages()).keys()], base.href), PUBLIC_CACHE);
     })
     .get(`${PATH}:file`, async ({ params }) => {

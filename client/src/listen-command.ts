@@ -7,7 +7,7 @@ export const USAGE = `usage: waybill listen --forward URL [--endpoint ID | --cha
   --forward URL     where events are sent, such as http://localhost:3000/hook
   --endpoint ID     whose events; optional if there is only one
   --channel CODE    the same, if the channel has only one endpoint; CODE:test for its test mode
-  --panel URL       address of the control panel; default WAYBILL_PANEL_URL, or http://127.0.0.1:8082
+  --panel URL       address of the control panel; default WAYBILL_PANEL_URL, PUBLIC_URL or http://HOST:PANEL_PORT
   --token TOKEN     an operator's; default PANEL_TOKEN. Instead: WAYBILL_EMAIL and WAYBILL_PASSWORD of an account
   --code CODE       of the account's second factor, if it has one
   --secret SECRET   the endpoint's, to verify signatures; default WAYBILL_WEBHOOK_SECRET
@@ -72,13 +72,24 @@ export async function listenCommand(
   }
 }
 
+/** As the product itself finds its panel. */
+function panelUrlOf(env: Readonly<Record<string, string | undefined>>): string {
+  const named = env["WAYBILL_PANEL_URL"] || env["PUBLIC_URL"];
+  if (named) return named;
+  const port = Number(env["PANEL_PORT"]) || 8082;
+  const host = env["HOST"] || "127.0.0.1";
+  return `http://${EVERY_ADDRESS.includes(host) ? "127.0.0.1" : host}:${port}`;
+}
+
+const EVERY_ADDRESS: readonly string[] = ["0.0.0.0", "::", "[::]"];
+
 async function run(
   values: ReturnType<typeof read>,
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<void> {
   const stop = new AbortController();
   const access = {
-    url: values.panel ?? env["WAYBILL_PANEL_URL"] ?? "http://127.0.0.1:8082",
+    url: values.panel ?? panelUrlOf(env),
     token: values.token ?? env["PANEL_TOKEN"],
     email: env["WAYBILL_EMAIL"],
     password: env["WAYBILL_PASSWORD"],

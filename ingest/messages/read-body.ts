@@ -9,7 +9,12 @@ import { JsonFault, type ParsedJson } from "#core/platform/http/body/strict-json
 import { nextTurn } from "#core/platform/process/next-turn.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 import type { Vault } from "#core/platform/secrets/secrets.ts";
-import { verifySignature, verifySignatureAside } from "#core/webhooks/rules/signature.ts";
+import {
+  SIGNATURE_TOLERANCE_MS,
+  type SignatureVerdict,
+  verifySignature,
+  verifySignatureAside,
+} from "#core/webhooks/rules/signature.ts";
 import { parseMessage } from "./read-event-by-event.ts";
 
 /**
@@ -117,7 +122,28 @@ export async function checkSignature(
   const verify = body.length > HASHED_AT_ONCE_BYTES ? verifySignatureAside : verifySignature;
   const verdict = await verify(header, secrets, body, nowMs);
   if (verdict !== "valid") {
-    throw new Problem(403, "BAD_SIGNATURE", `The signature is not accepted: ${verdict}.`);
+    const isPacked = encodingOf(request) === "gzip";
+    const advice = adviceOn(verdict, isPacked, nowMs);
+    const detail = `The signature is not accepted: ${verdict}. ${advice}`;
+    throw new Problem(403, "BAD_SIGNATURE", detail);
+  }
+}
+
+/** What its sender should look at first. */
+function adviceOn(
+  verdict: Exclude<SignatureVerdict, "valid">,
+  isPacked: boolean,
+  nowMs: number,
+): string {
+  const minutes = SIGNATURE_TOLERANCE_MS / 60_000;
+  const time = `Our time is ${new Date(nowMs).toISOString()}, t=${Math.floor(nowMs / 1000)}`;
+  switch (verdict) {
+    case "malformed":
+      return "The header has the form `t=<seconds since 1970>,v1=<HMAC-SHA256 in hexadecimal>`.";
+    case "expired":
+      return `${time}: t must be within ${minutes} minutes of it.`;
+    case "mismatch":
+      return `Sign t, a full stop and the ${isPacked ? "compressed bytes" : "bytes"} as transmitted, with the secret as it was issued. ${time}.`;
   }
 }
 

@@ -28,7 +28,8 @@ const SCOPE = "events";
 /** RFC 6749, 5.2. */
 export const TOKEN_ERRORS = {
   invalid_request: "The form is not as RFC 6749 says; see error_description.",
-  invalid_client: "The client id or secret is wrong, or the client may not ask from here.",
+  invalid_client:
+    "The client id or secret is wrong, or the client may not ask from here. Form-encode the id and the secret, each by itself, before HTTP Basic puts them together (RFC 6749, 2.3.1), and as values of the form.",
   unsupported_grant_type: "grant_type must be client_credentials.",
   invalid_scope: "The only scope is events.",
 } as const;
@@ -178,6 +179,9 @@ async function readRequest(request: Request): Promise<Credentials | Refusal> {
   return credentialsOf(request.headers.get("authorization"), form);
 }
 
+const NO_BASIC =
+  "No HTTP Basic credentials: form-encode the id and the secret, join them by a colon, and encode the result in base64.";
+
 /** HTTP Basic or the form, and not both (RFC 6749, 2.3). */
 function credentialsOf(authorization: string | null, form: URLSearchParams): Credentials | Refusal {
   const clientId = form.get("client_id");
@@ -192,7 +196,7 @@ function credentialsOf(authorization: string | null, form: URLSearchParams): Cre
   }
   if (clientSecret !== null) return invalid("Credentials in the header and in the form.");
   const basic = readBasic(authorization);
-  if (basic === null) return { error: "invalid_client", description: "No HTTP Basic credentials." };
+  if (basic === null) return { error: "invalid_client", description: NO_BASIC };
   const isOther = clientId !== null && clientId !== basic.clientId;
   return isOther ? invalid("client_id is not the one of the header.") : basic;
 }

@@ -47,6 +47,19 @@ export function peerOfConnection(
   return peerOf(request.headers, { address, certificate: null }, config);
 }
 
+/** The address that a caller has asked: behind a trusted proxy that ends TLS it begins with https. */
+export function originOf(
+  request: Request,
+  server: Bun.Server<unknown> | null,
+  { trustedProxies }: Pick<Config, "trustedProxies">,
+): string {
+  const { protocol, host } = new URL(request.url);
+  const address = server?.requestIP(request)?.address ?? "";
+  const last = request.headers.get("x-forwarded-proto")?.split(",").at(-1)?.trim().toLowerCase();
+  const isForwarded = isWithin(address, trustedProxies) && (last === "https" || last === "http");
+  return `${isForwarded ? `${last}:` : protocol}//${host}`;
+}
+
 /**
  * Each proxy appends the address it saw, so the caller is the rightmost address that is not a trusted proxy: anything to
  * its left is only the caller's claim.

@@ -232,6 +232,9 @@ describe("5: OAuth 2.0 client credentials (RFC 6749)", () => {
       const answer = await askFor(form, headers);
       expect([answer.status, answer.body.error]).toEqual([status, error]);
       expect(answer.body.error_description).toEqual(expect.any(String));
+      if (error === "invalid_client" && "client_id" in form) {
+        expect(answer.body.error_description).toInclude("Form-encode the id and the secret");
+      }
       const challenge = answer.response.headers.get("www-authenticate");
       expect(challenge !== null).toBe(status === 401 && "authorization" in headers);
     },

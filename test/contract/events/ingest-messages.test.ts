@@ -97,6 +97,11 @@ describe("authentication (document 2, Authentication)", () => {
     expect((await push(url, [event()], { secrets: ["sig_gls_1"] })).status).toBe(200);
     const answer = await push(url, [event()], { secrets: ["wrong"] });
     expect([answer.status, answer.body.code]).toEqual([403, "BAD_SIGNATURE"]);
+    expect(answer.body["detail"]).toMatch(
+      /mismatch\. Sign t, a full stop and the bytes as .*t=\d{10}\.$/,
+    );
+    const packed = await push(url, [event()], { secrets: ["wrong"], gzip: true });
+    expect(packed.body["detail"]).toInclude("the compressed bytes as transmitted");
   });
 
   test("2: a signature of any size of body is verified before the body is read", async () => {
