@@ -14,6 +14,8 @@ export const PAGE_PATHS = [
   "/webhooks/:id",
   "/carriers",
   "/carriers/:code",
+  "/inbox",
+  "/requests",
   "/companies",
   "/companies/:code",
   "/channels/:code",

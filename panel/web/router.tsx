@@ -161,8 +161,26 @@ const channelRoute = createRoute({
 const shipmentsRoute = createRoute({
   getParentRoute: () => insideRoute,
   path: "/shipments",
-  validateSearch: (search) => textsOf(search, ["q", "channel", "status"]),
+  validateSearch: (search) =>
+    textsOf(search, [
+      ...["q", "channel", "status", "courier"],
+      ...["quietDays", "shipFrom", "shipTo", "sort"],
+    ]),
   component: pageOf(() => import("./pages/shipments/shipments-page.tsx"), "ShipmentsPage"),
+});
+
+const inboxRoute = createRoute({
+  getParentRoute: () => insideRoute,
+  path: "/inbox",
+  validateSearch: (search) => textsOf(search, ["courier", "outcome", "code"]),
+  component: pageOf(() => import("./pages/inbox/inbox-page.tsx"), "InboxPage"),
+});
+
+const requestsRoute = createRoute({
+  getParentRoute: () => insideRoute,
+  path: "/requests",
+  validateSearch: (search) => textsOf(search, ["requestId", "status", "route"]),
+  component: pageOf(() => import("./pages/requests/requests-page.tsx"), "RequestsPage"),
 });
 
 const accountsRoute = createRoute({
@@ -214,6 +232,8 @@ const routeTree = rootRoute.addChildren([
     companyRoute,
     channelRoute,
     shipmentsRoute,
+    inboxRoute,
+    requestsRoute,
     accountsRoute,
     auditRoute,
     meRoute,

@@ -20,7 +20,14 @@ import type { StoredShipment } from "#core/shipments/store/shipments.ts";
 import { STATUSES, type Status } from "#core/statuses/rules/status.ts";
 import { readMomentAnywhere } from "#core/webhooks/store/shipment-moment.ts";
 import type { Caller, PanelDeps } from "#panel/server/caller.ts";
-import { cursorOf, listPageOf, listQuery, wrongCursor } from "#panel/server/http/list-page.ts";
+import {
+  cursorOf,
+  listPageOf,
+  listQuery,
+  PAGE,
+  wrongCursor,
+} from "#panel/server/http/list-page.ts";
+import { tableFile } from "#panel/server/http/table-file.ts";
 import { notFound } from "#panel/server/not-found.ts";
 import { isTheirs } from "#panel/server/owners.ts";
 import { noteChange, panelRoutes } from "#panel/server/panel-routes.ts";
@@ -29,6 +36,7 @@ import { listShipments, PART_LENGTH } from "./list-shipments.ts";
 
 /** Of the search box: an id of a message has at most 256. */
 const QUERY_LENGTH = limit(256, "characters of the panel's search box", "422");
+const EXPORTED = limit(5_000, "shipments of the panel's CSV file", "the first ones");
 const QUIET_DAYS = limit(365, "quietDays of the panel's search", "422");
 /** Of each company all that stands before a page is read. */
 const COMPANIES_DEPTH = limit(
@@ -36,6 +44,10 @@ const COMPANIES_DEPTH = limit(
   "shipments of several companies that a list can be paged through",
   "choose a company",
 );
+const CSV_FILE = {
+  description: "a CSV file",
+  content: { mediaType: "text/csv", schema: Type.String() },
+};
 /** Whatever is expected of them has not happened yet. */
 const UNDER_WAY: readonly Status[] = STATUSES.filter(
   (status) => status !== "DELIVERED" && status !== "RETURNED",
@@ -155,6 +167,22 @@ export function shipmentRoutes(deps: PanelDeps, insights?: Insights) {
       }),
     )
     .get(
+      "/panel/api/shipments/export",
+      ({ query, caller }) => exported(deps, insights, caller, query),
+      route({
+        access: { can: "shipments:read", of: "caller" },
+        query: ListQuery,
+        summary: `The same as CSV, the first ${EXPORTED} shipments`,
+        errors: [
+          "COMPANY_NOT_FOUND",
+          "CHANNEL_NOT_FOUND",
+          "COURIER_NOT_FOUND",
+          "ARCHIVE_UNAVAILABLE",
+        ],
+        answers: { 200: CSV_FILE },
+      }),
+    )
+    .get(
       "/panel/api/shipments/:id",
       async ({ params }) => {
         const id = idOf(params.id);
@@ -236,6 +264,26 @@ async function list(
     matched,
     isComplete,
   };
+}
+
+async function exported(
+  deps: PanelDeps,
+  insights: Insights | undefined,
+  caller: Caller,
+  query: Static<typeof ListQuery>,
+): Promise<Response> {
+  const rows: ShipmentItem[] = [];
+  let cursor: string | null = "";
+  while (cursor !== null && rows.length < EXPORTED) {
+    const page: Static<typeof ShipmentList> = await list(deps, insights, caller, {
+      ...query,
+      cursor,
+      limit: String(PAGE.most),
+    });
+    rows.push(...page.items);
+    cursor = page.nextCursor;
+  }
+  return tableFile("shipments", ShipmentItem, rows, "csv");
 }
 
 /** Null = any. @throws {Problem} 422 */

@@ -1,5 +1,5 @@
 /** The frame of every page: brand and navigation at the left, the visitor's own settings at the top. */
-import { AppShell, Burger, Group, Text, UnstyledButton } from "@mantine/core";
+import { AppShell, Box, Burger, Group, Text, UnstyledButton } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconRoute } from "@tabler/icons-react";
 import { useSuspenseQuery } from "@tanstack/react-query";
@@ -10,6 +10,7 @@ import { NotFoundPage } from "#panel/web/parts/not-found-page.tsx";
 import { meQuery } from "#panel/web/queries.ts";
 import { Navigation } from "./navigation.tsx";
 import { maySee } from "./pages.ts";
+import { SearchEverywhere } from "./search-everywhere.tsx";
 import { SessionEnded } from "./session-ended.tsx";
 import { SettingsMenu } from "./settings-menu.tsx";
 
@@ -17,7 +18,8 @@ export function Layout() {
   const { t } = useText();
   const [opened, { toggle, close }] = useDisclosure(false);
   const { pathname } = useLocation();
-  const mayOpen = maySee(useSuspenseQuery(meQuery).data.capabilities, pathname);
+  const { capabilities } = useSuspenseQuery(meQuery).data;
+  const mayOpen = maySee(capabilities, pathname);
   // biome-ignore lint/correctness/useExhaustiveDependencies: another page closes the menu of small screens
   useEffect(close, [pathname]);
   return (
@@ -30,8 +32,8 @@ export function Layout() {
         {t.app.skip}
       </a>
       <AppShell.Header>
-        <Group h="100%" px="md" justify="space-between" wrap="nowrap">
-          <Group gap="sm" wrap="nowrap">
+        <Group h="100%" px="md" gap="sm" justify="space-between" wrap="nowrap">
+          <Group gap="sm" wrap="nowrap" flex="none">
             <Burger
               opened={opened}
               onClick={toggle}
@@ -39,16 +41,19 @@ export function Layout() {
               size="sm"
               aria-label={t.app.menu}
             />
-            <UnstyledButton component={Link} to="/">
+            <UnstyledButton component={Link} to="/" aria-label={t.app.name}>
               <Group gap={8} wrap="nowrap">
                 <IconRoute aria-hidden color="var(--mantine-primary-color-filled)" />
-                <Text fw={700} fz="lg">
+                <Text fw={700} fz="lg" visibleFrom="sm">
                   {t.app.name}
                 </Text>
               </Group>
             </UnstyledButton>
           </Group>
-          <SettingsMenu />
+          {capabilities.includes("shipments:read") && <SearchEverywhere />}
+          <Box flex="none">
+            <SettingsMenu />
+          </Box>
         </Group>
       </AppShell.Header>
       <AppShell.Navbar p="sm" aria-label={t.app.mainNavigation}>

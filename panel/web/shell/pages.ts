@@ -1,10 +1,12 @@
 /** The navigation: which pages there are, and what a visitor needs for them. */
 import {
+  IconApi,
   IconBuildingStore,
   IconChartHistogram,
   IconDatabaseSearch,
   IconGauge,
   IconHistory,
+  IconInbox,
   IconMailOff,
   IconPackage,
   IconProgress,
@@ -43,6 +45,7 @@ export const NAV_GROUPS: readonly NavGroup[] = [
     pages: [
       { to: "/companies", label: "companies", icon: IconBuildingStore, needs: "channels:read" },
       { to: "/carriers", label: "couriers", icon: IconTruck, needs: "couriers:read" },
+      { to: "/inbox", label: "inbox", icon: IconInbox, needs: "events:read" },
     ],
   },
   {
@@ -60,6 +63,7 @@ export const NAV_GROUPS: readonly NavGroup[] = [
   {
     label: "system",
     pages: [
+      { to: "/requests", label: "requests", icon: IconApi, needs: "requests:read" },
       { to: "/jobs", label: "jobs", icon: IconProgress, needs: "jobs:read" },
       { to: "/dead-letters", label: "deadLetters", icon: IconMailOff, needs: "dead-letters:read" },
       { to: "/doctor", label: "doctor", icon: IconStethoscope, needs: "doctor:read" },

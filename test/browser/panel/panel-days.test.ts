@@ -285,7 +285,12 @@ describe("a courier", () => {
     await open("/");
     await headingOf(page, "Couriers");
     const links = await page.getByRole("navigation").getByRole("link").allTextContents();
-    expect(links.map((text) => text.trim())).toEqual(["Couriers", "Accounts"]);
+    expect(links.map((text) => text.trim())).toEqual([
+      "Couriers",
+      "Refused events",
+      "API calls",
+      "Accounts",
+    ]);
     expect(await page.getByRole("row", { name: /BRT/ }).count()).toBe(0);
     await page.getByRole("row", { name: new RegExp(`GLS_ITA.*${OPEN_CODE}`) }).waitFor();
     expect(await page.getByRole("button", { name: /^Map/ }).count()).toBe(0);
@@ -596,6 +601,49 @@ describe("whoever has a nervous finger, a bad network or a long lunch", () => {
     await page.getByRole("button", { name: "New link" }).waitFor();
     await page.reload();
     await page.getByRole("button", { name: "New link" }).waitFor();
+    await end();
+  });
+});
+
+describe("without a detour", () => {
+  test("a courier sees what was refused after one click, by broken rule and as it was sent", async () => {
+    const owner = await makeAccount(product.runtime, "courier", "owner", {
+      courierCode: "GLS_ITA",
+      email: "inbox@gls.test",
+    });
+    const visitor = await openVisitor(browser, product.panel, { cookie: owner.cookie });
+    const { page, open, end } = visitor;
+    await open("/");
+    await page.getByRole("link", { name: "Refused events" }).click();
+    await page.getByRole("heading", { level: 1, name: "Refused events" }).waitFor();
+    const rules = page.getByRole("region", { name: "Broken rules" });
+    await rules.getByRole("button", { name: /^no shipment has this number.*: 1\d\d$/ }).waitFor();
+    await rules.getByRole("button", { name: /^occurredAt: has the wrong format: \d+$/ }).click();
+    const row = page.getByRole("row", { name: /Refused .*broken-1/ });
+    await row.getByRole("button", { name: "Show" }).click();
+    await page.getByRole("dialog").getByText('"occurredAt": "yesterday"').waitFor();
+    await drawn(page);
+    expect(await accessFaults(page)).toEqual([]);
+    await end();
+  });
+
+  test("an operator finds a parcel by part of its number from any page, and keeps the search under a name", async () => {
+    const { page, open, problems, end } = await visit();
+    await open("/doctor");
+    await page.keyboard.press("Control+K");
+    await page.keyboard.type("nel-day");
+    await page.keyboard.press("Enter");
+    await page.getByRole("link", { name: PARCEL }).waitFor();
+    await page.getByRole("button", { name: "Saved views" }).click();
+    await page.getByRole("textbox", { name: "Name of the view" }).fill("Mine");
+    await page.getByRole("button", { name: "Save", exact: true }).click();
+    await page.keyboard.press("Escape");
+    await page.getByRole("textbox", { name: "Search" }).fill("nothing at all");
+    await page.getByText("0 shipments", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "Saved views" }).click();
+    await page.getByRole("menuitem", { name: "Mine" }).click();
+    await page.getByRole("link", { name: PARCEL }).waitFor();
+    expect(problems).toEqual([]);
     await end();
   });
 });

@@ -132,6 +132,8 @@ const operatorsPages = (): readonly Seen[] => [
   { path: `/shipments/${shipmentId}`, heading: "PAGES-1" },
   { path: "/webhooks", heading: "Webhooks" },
   { path: `/webhooks/${endpointId}`, heading: "panel-", tabs: ["Health", "Send again"] },
+  { path: "/inbox", heading: "Refused events" },
+  { path: "/requests", heading: "API calls" },
   { path: "/companies", heading: "Companies" },
   { path: "/carriers", heading: "Unmapped codes" },
   {

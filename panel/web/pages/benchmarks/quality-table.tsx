@@ -1,5 +1,6 @@
 /** The figures of how couriers report, one row for each. */
 import { Badge, Table } from "@mantine/core";
+import { Link } from "@tanstack/react-router";
 import type { CourierQuality, Silence } from "#analytics/insights.ts";
 import { useFormat } from "#panel/web/i18n/format.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
@@ -9,9 +10,11 @@ import { CourierFiguresHead } from "./courier-figures-head.tsx";
 interface QualityTableProps {
   readonly rows: readonly CourierQuality[];
   readonly silence: ReadonlyArray<Omit<Silence, "lastHourMs">>;
+  /** Figures lead to the events: of visitors who may see them. */
+  readonly isLinked?: boolean;
 }
 
-export function QualityTable({ rows, silence }: QualityTableProps) {
+export function QualityTable({ rows, silence, isLinked = false }: QualityTableProps) {
   const { t } = useText();
   const f = useFormat();
   const heard = new Map(silence.map((row) => [row.courier, row]));
@@ -45,9 +48,21 @@ export function QualityTable({ rows, silence }: QualityTableProps) {
             <Table.Td ta="right">{f.duration(row.delayP95)}</Table.Td>
             <Table.Td ta="right">{f.percent(row.outOfOrderShare)}</Table.Td>
             <Table.Td ta="right">{f.percent(row.aheadShare)}</Table.Td>
-            <Table.Td ta="right">{f.percent(row.duplicateShare)}</Table.Td>
-            <Table.Td ta="right">{f.percent(row.invalidShare)}</Table.Td>
-            <Table.Td ta="right">{f.percent(row.unknownTrackingShare)}</Table.Td>
+            <Table.Td ta="right">
+              <Share {...{ isLinked, courier: row.courier }} outcome="DUPLICATE">
+                {f.percent(row.duplicateShare)}
+              </Share>
+            </Table.Td>
+            <Table.Td ta="right">
+              <Share {...{ isLinked, courier: row.courier }} outcome="INVALID">
+                {f.percent(row.invalidShare)}
+              </Share>
+            </Table.Td>
+            <Table.Td ta="right">
+              <Share {...{ isLinked, courier: row.courier }} outcome="UNKNOWN_TRACKING">
+                {f.percent(row.unknownTrackingShare)}
+              </Share>
+            </Table.Td>
             <Table.Td ta="right">{f.percent(row.unmappedShare)}</Table.Td>
             <Table.Td ta="right">
               <HeardBadge row={heard.get(row.courier)} />
@@ -56,6 +71,23 @@ export function QualityTable({ rows, silence }: QualityTableProps) {
         ))}
       </Table.Tbody>
     </ScrollTable>
+  );
+}
+
+interface ShareProps {
+  readonly isLinked: boolean;
+  readonly courier: string;
+  readonly outcome: string;
+  readonly children: string;
+}
+
+/** A percentage, and the way to the events that it counts. */
+function Share({ isLinked, courier, outcome, children }: ShareProps) {
+  if (!isLinked) return <>{children}</>;
+  return (
+    <Link to="/inbox" search={{ courier, outcome }}>
+      {children}
+    </Link>
   );
 }
 
