@@ -17,6 +17,7 @@ import { LabelProblem } from "#api/labels/label-problem.ts";
 import { LabelAgain } from "#api/labels/read.ts";
 import { TransmissionAgain } from "#api/labels/transmission.ts";
 import { AcceptedParcels, OrderParcelPage } from "#api/parcels/collection.ts";
+import { MEMBER_WORDS } from "#api/reference/member-words.ts";
 import { SandboxPatch, SandboxPut, SandboxView } from "#api/sandbox/sandbox.ts";
 import { CreatedShipment, CreatedShipments } from "#api/shipments/create.ts";
 import { AcceptedImport, ImportBody } from "#api/shipments/import.ts";
@@ -176,6 +177,7 @@ export const MERCHANT_API: Api = {
     SandboxPut,
     SandboxPatch,
   },
+  memberWords: MEMBER_WORDS,
   sampleToken: "the token of POST /v2/auth/token",
   securitySchemes: { accessToken: { type: "http", scheme: "bearer", bearerFormat: "JWT" } },
   security: [{ accessToken: [] }],

@@ -1,4 +1,5 @@
 /** What the routes do not say in the OpenAPI document of `/v1`. */
+
 import { BODY_LIMIT_BYTES, CourierEvent, Envelope } from "#core/events/rules/event.ts";
 import { errorsOf } from "#core/platform/errors/error-catalogue.ts";
 import { explanationOf } from "#core/platform/http/errors-page.ts";
@@ -7,6 +8,7 @@ import { FAULT_CODES, FaultItem } from "#core/platform/schema/fault.ts";
 import { EventResult, MessageReport } from "#ingest/messages/message-report.ts";
 import { CourierProblem } from "#ingest/reference/errors.ts";
 import { LIMITS } from "#ingest/reference/limits.ts";
+import { MEMBER_WORDS } from "#ingest/reference/member-words.ts";
 import { Ping } from "#ingest/routes/events.ts";
 import { TokenAnswer, TokenError, TokenRequest } from "#ingest/routes/token.ts";
 
@@ -43,6 +45,7 @@ export const COURIER_API: Api = {
     TokenAnswer,
     TokenError,
   },
+  memberWords: MEMBER_WORDS,
   sampleToken: "issued at onboarding",
   securitySchemes: {
     token: { type: "http", scheme: "bearer", description: "Issued at onboarding." },

@@ -21,6 +21,7 @@ import {
 } from "#core/platform/schema/unknown-members.ts";
 import {
   ImportSummary,
+  ITEM_ERRORS,
   ItemErrorView,
   importSummary,
 } from "#core/shipments/rules/import-result.ts";
@@ -96,7 +97,7 @@ const operation = repeatable({
   access: { scope: "shipments:write" },
   id: "createShipments",
   summary: "Create up to 100 shipments",
-  description: "Each item is validated and created on its own.",
+  description: `Each item is validated and created on its own. ${ITEM_ERRORS}`,
   body: {
     schema: CreateBody,
     limitBytes: CREATE_BODY_BYTES,

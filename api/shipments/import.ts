@@ -25,6 +25,7 @@ import {
   type Warning,
   warnings,
 } from "#core/platform/schema/unknown-members.ts";
+import { ITEM_ERRORS } from "#core/shipments/rules/import-result.ts";
 import { SHIPMENTS_PER_IMPORT, ShipmentInput } from "#core/shipments/rules/shipment.ts";
 import { faultOfWebhookUrl, WEBHOOK_URL_LENGTH } from "#core/webhooks/rules/webhook-url.ts";
 import { EXAMPLE_ITEM } from "./create.ts";
@@ -61,8 +62,7 @@ const operation = repeatable({
   access: { scope: "shipments:write" },
   id: "importShipments",
   summary: "Create up to 5,000 shipments by a background job",
-  description:
-    "An invalid item fails alone, with VALIDATION_ERROR. The job reports the outcome. To `webhookUrl`, whose host must be public, `{jobId, status, result}` is sent once at the end, signed like a webhook with the secrets of the channel's webhook endpoints. A request that fails is not repeated; the job's `callback` says what came of it.",
+  description: `An invalid item fails alone, with VALIDATION_ERROR. The job reports the outcome. To \`webhookUrl\`, whose host must be public, \`{jobId, status, result}\` is sent once at the end, signed like a webhook with the secrets of the channel's webhook endpoints. A request that fails is not repeated; the job's \`callback\` says what came of it. ${ITEM_ERRORS}`,
   body: {
     schema: ImportBody,
     limitBytes: IMPORT_BODY_BYTES,

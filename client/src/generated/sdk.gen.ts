@@ -106,7 +106,7 @@ export class WaybillApi extends HeyApiClient {
     /**
      * Create up to 100 shipments
      *
-     * Each item is validated and created on its own. Needs the scope `shipments:write`. 422 beyond the schema: `shipments[].shipDate` OUT_OF_RANGE: from 2000-01-01 to a year from today.
+     * Each item is validated and created on its own. Errors of items: `INVALID_COURIER`: name a courier of GET /v2/channel; `COURIER_NOT_CONFIGURED`: have the courier enabled for the channel; `INVALID_LANGUAGE`: name a language of GET /v2/channel; `INVALID_ORIGIN`: name a platform of GET /v2/channel; `DUPLICATE_SHIPMENT`: use the shipment that `existingId` names; `INVALID_BOX_CODE`: name a box of GET /v2/channel; `MISSING_PARCEL_DIMENSIONS`: give a boxCode, or length, width and height; `VALIDATION_ERROR`: correct the item (imports alone); `INTERNAL_ERROR`: send the item again. Needs the scope `shipments:write`. 422 beyond the schema: `shipments[].shipDate` OUT_OF_RANGE: from 2000-01-01 to a year from today.
      */
     public createShipments<ThrowOnError extends boolean = true>(options: Options<CreateShipmentsData, ThrowOnError>): RequestResult<CreateShipmentsResponses, CreateShipmentsErrors, ThrowOnError, 'data'> {
         return (options.client ?? this.client).post<CreateShipmentsResponses, CreateShipmentsErrors, ThrowOnError, 'data'>({
@@ -156,7 +156,7 @@ export class WaybillApi extends HeyApiClient {
     /**
      * Create up to 5,000 shipments by a background job
      *
-     * An invalid item fails alone, with VALIDATION_ERROR. The job reports the outcome. To `webhookUrl`, whose host must be public, `{jobId, status, result}` is sent once at the end, signed like a webhook with the secrets of the channel's webhook endpoints. A request that fails is not repeated; the job's `callback` says what came of it. Needs the scope `shipments:write`. 422 beyond the schema: `webhookUrl` BAD_FORMAT: a host must be named, and no user or password; `webhookUrl` NOT_ALLOWED: the host must resolve only to public addresses.
+     * An invalid item fails alone, with VALIDATION_ERROR. The job reports the outcome. To `webhookUrl`, whose host must be public, `{jobId, status, result}` is sent once at the end, signed like a webhook with the secrets of the channel's webhook endpoints. A request that fails is not repeated; the job's `callback` says what came of it. Errors of items: `INVALID_COURIER`: name a courier of GET /v2/channel; `COURIER_NOT_CONFIGURED`: have the courier enabled for the channel; `INVALID_LANGUAGE`: name a language of GET /v2/channel; `INVALID_ORIGIN`: name a platform of GET /v2/channel; `DUPLICATE_SHIPMENT`: use the shipment that `existingId` names; `INVALID_BOX_CODE`: name a box of GET /v2/channel; `MISSING_PARCEL_DIMENSIONS`: give a boxCode, or length, width and height; `VALIDATION_ERROR`: correct the item (imports alone); `INTERNAL_ERROR`: send the item again. Needs the scope `shipments:write`. 422 beyond the schema: `webhookUrl` BAD_FORMAT: a host must be named, and no user or password; `webhookUrl` NOT_ALLOWED: the host must resolve only to public addresses.
      */
     public importShipments<ThrowOnError extends boolean = true>(options: Options<ImportShipmentsData, ThrowOnError>): RequestResult<ImportShipmentsResponses, ImportShipmentsErrors, ThrowOnError, 'data'> {
         return (options.client ?? this.client).post<ImportShipmentsResponses, ImportShipmentsErrors, ThrowOnError, 'data'>({

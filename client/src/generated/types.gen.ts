@@ -6,12 +6,21 @@ export type ClientOptions = {
 };
 
 export type AcceptedImport = {
+    /**
+     * Id of the job: ask GET /v2/jobs/{jobId}.
+     */
     jobId: string;
+    /**
+     * Always processing: the job is queued.
+     */
     status: 'processing';
     /**
      * relative to /v2
      */
     statusUrl: string;
+    /**
+     * Shipments of the import.
+     */
     totalShipments: number;
     /**
      * Members of the request's body that are not known and had no effect, at most 20. Absent if there is none.
@@ -20,9 +29,21 @@ export type AcceptedImport = {
 };
 
 export type AcceptedNotification = {
+    /**
+     * Id of the notification (UUID).
+     */
     notificationId: string;
+    /**
+     * Id of the shipment.
+     */
     shipmentId: number;
+    /**
+     * The merchant's event, which names the template.
+     */
     event: string;
+    /**
+     * Always accepted: it is sent in the background.
+     */
     status: 'accepted';
     /**
      * Members of the request's body that are not known and had no effect, at most 20. Absent if there is none.
@@ -31,12 +52,21 @@ export type AcceptedNotification = {
 };
 
 export type AcceptedParcels = {
+    /**
+     * Id of the job: ask GET /v2/jobs/{jobId}.
+     */
     jobId: string;
+    /**
+     * Always processing: the job is queued.
+     */
     status: 'processing';
     /**
      * relative to /v2
      */
     statusUrl: string;
+    /**
+     * Parcels to be made.
+     */
     totalParcels: number;
     /**
      * Members of the request's body that are not known and had no effect, at most 20. Absent if there is none.
@@ -45,7 +75,13 @@ export type AcceptedParcels = {
 };
 
 export type AddressCheck = {
+    /**
+     * Who checked the address: the geocoder or the national carrier's registry.
+     */
     provider: 'geocoder' | 'national-carrier';
+    /**
+     * How well the address was found.
+     */
     match: {
         /**
          * MATCHED: the street was found and nothing differs; PARTIAL: something differs, was not checked or is ambiguous; NONE: no match
@@ -68,35 +104,80 @@ export type AddressCheck = {
      * as the provider writes it
      */
     address: {
+        /**
+         * Street and house number, such as Via Roma 1.
+         */
         street: string | null;
+        /**
+         * Town or municipality, such as Roma.
+         */
         city: string | null;
+        /**
+         * Province, of Italian addresses its code of two letters, such as RM.
+         */
         state: string | null;
+        /**
+         * Postal code, of Italian addresses the CAP of five digits, such as 00184.
+         */
         postcode: string | null;
+        /**
+         * Country by ISO 3166-1 alpha-2, such as IT.
+         */
         country: string;
     } | null;
     /**
      * WGS 84; filled by the geocoder
      */
     coordinates: {
+        /**
+         * Degrees north of the equator.
+         */
         latitude: number;
+        /**
+         * Degrees east of Greenwich.
+         */
         longitude: number;
     } | null;
     /**
      * filled by the national carrier's street registry
      */
     delivery: {
+        /**
+         * Whether the carrier delivers there.
+         */
         deliverable: boolean;
+        /**
+         * Post office that delivers there; null if the registry does not say.
+         */
         office: string | null;
+        /**
+         * Delivery zone; null if the registry does not say.
+         */
         zone: string | null;
     } | null;
     /**
      * filled by the national carrier's street registry, and by the offline gazetteer where the name is ambiguous
      */
     candidates: Array<{
+        /**
+         * Street and house number, such as Via Roma 1.
+         */
         street: string | null;
+        /**
+         * Town or municipality, such as Roma.
+         */
         city: string | null;
+        /**
+         * Province, of Italian addresses its code of two letters, such as RM.
+         */
         state: string | null;
+        /**
+         * Postal code, of Italian addresses the CAP of five digits, such as 00184.
+         */
         postcode: string | null;
+        /**
+         * Country by ISO 3166-1 alpha-2, such as IT.
+         */
         country: string;
     }>;
     /**
@@ -106,12 +187,21 @@ export type AddressCheck = {
 };
 
 export type AddressCheckRequest = {
+    /**
+     * Street and house number, such as Via Roma 1.
+     */
     street: string;
+    /**
+     * Town or municipality, such as Roma.
+     */
     city: string;
     /**
      * code or name of the province, or the region
      */
     state?: string | null;
+    /**
+     * Postal code, of Italian addresses the CAP of five digits, such as 00184.
+     */
     postcode?: string | null;
     /**
      * a country by ISO 3166-1 alpha-2, two capital letters such as IT
@@ -128,7 +218,13 @@ export type BenchmarksUnavailable = {
      * address of the explanation of the code
      */
     type: string;
+    /**
+     * Name of the HTTP status.
+     */
     title: string;
+    /**
+     * HTTP status.
+     */
     status: number;
     /**
      * stable, upper snake case
@@ -246,6 +342,9 @@ export type Channel = {
      * Scopes of the API key.
      */
     scopes: Array<string>;
+    /**
+     * Limits of the channel and of the calls.
+     */
     limits: {
         /**
          * Requests that the channel may make at once.
@@ -287,7 +386,13 @@ export type Channel = {
 };
 
 export type ConfirmRequest = {
+    /**
+     * Courier code; a request may also give its name or a transcoding of the channel.
+     */
     courier: string;
+    /**
+     * Ids of labels, as POST /v2/labels answered them.
+     */
     labelIds: Array<number>;
     /**
      * A real date as YYYY-MM-DD.
@@ -312,6 +417,9 @@ export type Confirmation = {
      * the number printed on the slip
      */
     transmissionNumber: string | null;
+    /**
+     * Courier code; a request may also give its name or a transcoding of the channel.
+     */
     courier: string;
     /**
      * labels of this transmission
@@ -329,8 +437,17 @@ export type Confirmation = {
      * labels that the carrier refused
      */
     errors: Array<{
+        /**
+         * Id of the label.
+         */
         labelId: number;
+        /**
+         * Stable code, in capital letters.
+         */
         code: string;
+        /**
+         * For people; it may change.
+         */
         message: string;
     }>;
     /**
@@ -356,13 +473,37 @@ export type Confirmation = {
 };
 
 export type Consignee = {
+    /**
+     * Name of the person or the company.
+     */
     name: string | null;
+    /**
+     * Street and house number, such as Via Roma 1.
+     */
     street: string | null;
+    /**
+     * Town or municipality, such as Roma.
+     */
     city: string | null;
+    /**
+     * Postal code, of Italian addresses the CAP of five digits, such as 00184.
+     */
     postcode: string | null;
+    /**
+     * Province, of Italian addresses its code of two letters, such as RM.
+     */
     state: string | null;
+    /**
+     * Country by ISO 3166-1 alpha-2, such as IT.
+     */
     country: string | null;
+    /**
+     * E-mail address; with it the recipient gets e-mail notifications.
+     */
     email: string | null;
+    /**
+     * Telephone number; with it the recipient gets text messages.
+     */
     phone: string | null;
 };
 
@@ -371,20 +512,53 @@ export type CourierDeliveryTimes = {
      * from 1
      */
     position: number | null;
+    /**
+     * The courier.
+     */
     courierCode: string;
+    /**
+     * Whether there is enough data for figures.
+     */
     status?: 'ok' | 'insufficient_data';
     /**
      * grain of the data, finest first: origin_cap_dest_weight, origin_cap_dest, area_cap_weight, cap_weight, area_cap, cap
      */
     level?: 'origin_cap_dest_weight' | 'origin_cap_dest' | 'area_cap_weight' | 'cap_weight' | 'area_cap' | 'cap' | null;
+    /**
+     * Band of weights in kg that the figures are of, such as 1-3; null for any weight.
+     */
     weightBand?: string | null;
+    /**
+     * Median of the calendar days from shipping to delivery; null below 20 deliveries.
+     */
     leadMedian: number | null;
+    /**
+     * Mean of the same days, with one decimal; null below 20 deliveries.
+     */
     leadMean?: number | null;
+    /**
+     * Days within which 90% of the deliveries arrived; null below 20 deliveries.
+     */
     leadP90?: number | null;
+    /**
+     * Median of the calendar days from departure to delivery; null below 20 deliveries.
+     */
     transitMedian: number | null;
+    /**
+     * Mean of the same days, with one decimal; null below 20 deliveries.
+     */
     transitMean?: number | null;
+    /**
+     * Days from departure within which 90% arrived; null below 20 deliveries.
+     */
     transitP90?: number | null;
+    /**
+     * Deliveries that the figures stand on; null below 20.
+     */
     sampleSize: number | null;
+    /**
+     * Deliveries that the transit days stand on; null below 20.
+     */
     transitSampleSize?: number | null;
     /**
      * 95 % confidence; with detail=full
@@ -397,8 +571,17 @@ export type CourierDeliveryTimes = {
 };
 
 export type CourierEfficiency = {
+    /**
+     * Place among the couriers, from 1 on; null with insufficient data.
+     */
     rank: number | null;
+    /**
+     * The courier.
+     */
     courierCode: string;
+    /**
+     * Whether there is enough data for an index.
+     */
     status: 'ok' | 'insufficient_data';
     /**
      * 0 to 100
@@ -416,12 +599,21 @@ export type CourierEfficiency = {
      * 0 to 100
      */
     reliability: number | null;
+    /**
+     * Whether the speed stands on transit or on lead days.
+     */
     basis: 'transit' | 'lead' | null;
     /**
      * grain of the data, finest first: origin_cap_dest_weight, origin_cap_dest, area_cap_weight, cap_weight, area_cap, cap
      */
     level: 'origin_cap_dest_weight' | 'origin_cap_dest' | 'area_cap_weight' | 'cap_weight' | 'area_cap' | 'cap' | null;
+    /**
+     * Band of weights in kg that the figures are of, such as 1-3; null for any weight.
+     */
     weightBand: string | null;
+    /**
+     * Deliveries that the figures stand on; null below 20.
+     */
     sampleSize: number | null;
     /**
      * 95 % confidence; with detail=full
@@ -430,14 +622,32 @@ export type CourierEfficiency = {
 };
 
 export type CreatedShipment = {
+    /**
+     * Whether the item was created.
+     */
     status: 'success' | 'error';
+    /**
+     * The courier's tracking number, as it was registered.
+     */
     trackingNumber: string;
+    /**
+     * Id of the shipment; null on error.
+     */
     id: number | null;
+    /**
+     * Public tracking page; null on error, or if the shipment has none.
+     */
     trackingUrl: string | null;
+    /**
+     * What is wrong with the item; absent on success.
+     */
     errors?: Array<ItemError>;
 };
 
 export type CreatedShipments = {
+    /**
+     * How many items there were, and what became of them.
+     */
     summary: ImportSummary;
     /**
      * in the order of the request
@@ -450,8 +660,17 @@ export type CreatedShipments = {
 };
 
 export type DeliveryTimes = {
+    /**
+     * CAP of the destination, five digits.
+     */
     destCap: string;
+    /**
+     * Area of the origin: NORD, CENTRO or SUD; null if it is not known.
+     */
     originArea: 'NORD' | 'CENTRO' | 'SUD' | null;
+    /**
+     * CAP of the origin, five digits; null if there is no valid one.
+     */
     originCap: string | null;
     /**
      * null without weightKg
@@ -465,6 +684,9 @@ export type DeliveryTimes = {
      * null if no courier has enough data; absent with detail=full
      */
     best?: FastestCourier | null;
+    /**
+     * The couriers, the best first.
+     */
     ranking: Array<CourierDeliveryTimes>;
     /**
      * Members of the request's body that are not known and had no effect, at most 20. Absent if there is none.
@@ -473,8 +695,17 @@ export type DeliveryTimes = {
 };
 
 export type EfficiencyIndex = {
+    /**
+     * CAP of the destination, five digits.
+     */
     destCap: string;
+    /**
+     * Area of the origin: NORD, CENTRO or SUD; null if it is not known.
+     */
     originArea: 'NORD' | 'CENTRO' | 'SUD' | null;
+    /**
+     * CAP of the origin, five digits; null if there is no valid one.
+     */
     originCap: string | null;
     /**
      * null without weightKg
@@ -484,6 +715,9 @@ export type EfficiencyIndex = {
      * ISO 8601; with detail=full: events accepted before it count in the figures
      */
     asOf?: string;
+    /**
+     * The couriers, the best first.
+     */
     ranking: Array<CourierEfficiency>;
     /**
      * Members of the request's body that are not known and had no effect, at most 20. Absent if there is none.
@@ -500,6 +734,9 @@ export type ErrorBody = {
      * stable, upper snake case
      */
     code: string;
+    /**
+     * For people; it may change.
+     */
     message: string;
     /**
      * as in the header X-Request-Id
@@ -508,20 +745,56 @@ export type ErrorBody = {
 };
 
 export type FastestCourier = {
+    /**
+     * The courier.
+     */
     courierCode: string;
+    /**
+     * Median of the calendar days from shipping to delivery; null below 20 deliveries.
+     */
     leadMedian: number | null;
+    /**
+     * Mean of the same days, with one decimal; null below 20 deliveries.
+     */
     leadMean: number | null;
+    /**
+     * Median of the calendar days from departure to delivery; null below 20 deliveries.
+     */
     transitMedian: number | null;
+    /**
+     * Mean of the same days, with one decimal; null below 20 deliveries.
+     */
     transitMean: number | null;
+    /**
+     * Deliveries that the figures stand on; null below 20.
+     */
     sampleSize: number;
 };
 
 export type HistoryEntry = {
+    /**
+     * When it happened: `YYYY-MM-DD HH:MM:SS`, Europe/Rome.
+     */
     date: string;
+    /**
+     * What the courier's event says of its status, as it was sent.
+     */
     courierStatus: string;
+    /**
+     * Place of the event; null if the courier named none.
+     */
     place: string | null;
+    /**
+     * The status in the shipment's language; null while the courier's code is not mapped.
+     */
     status: string | null;
+    /**
+     * Status that the event was mapped to; null while its code is not mapped.
+     */
     statusCode: Status | null;
+    /**
+     * The status detail in the shipment's language; null without one.
+     */
     statusDetail: string | null;
 };
 
@@ -530,7 +803,13 @@ export type ImportCallback = {
      * pending: not sent yet; delivered: answered 2xx; failed: anything else, and not repeated, or not sent since too many of the channel were waiting; refused: the host is not public, so nothing was sent
      */
     status: 'pending' | 'delivered' | 'failed' | 'refused';
+    /**
+     * HTTP status of the answer; null without one.
+     */
     httpStatus: number | null;
+    /**
+     * What went wrong; null if nothing did.
+     */
     error: string | null;
     /**
      * ISO 8601
@@ -539,18 +818,45 @@ export type ImportCallback = {
 };
 
 export type ImportJob = {
+    /**
+     * Id of the job: ask GET /v2/jobs/{jobId}.
+     */
     jobId: string;
+    /**
+     * Always shipments_import.
+     */
     type: 'shipments_import';
+    /**
+     * Where the job stands: pending and processing go on, completed and failed are final.
+     */
     status: 'pending' | 'processing' | 'completed' | 'failed';
+    /**
+     * Items of the job.
+     */
     totalItems: number;
+    /**
+     * Items that are done, failed ones among them.
+     */
     processedItems: number;
+    /**
+     * Items that failed.
+     */
     failedItems: number;
+    /**
+     * Outcome; null until the job has ended.
+     */
     result: ImportResult | null;
+    /**
+     * What went wrong; null if nothing did.
+     */
     error: string | null;
     /**
      * ISO 8601
      */
     createdAt: string;
+    /**
+     * When it ended, ISO 8601; null until then.
+     */
     completedAt: string | null;
     /**
      * what came of the call to webhookUrl; null without one
@@ -563,36 +869,84 @@ export type ImportJob = {
 };
 
 export type ImportResult = {
+    /**
+     * How many items there were, and what became of them.
+     */
     summary: ImportSummary;
+    /**
+     * Items that were created.
+     */
     successes: Array<{
         /**
          * position in the request array
          */
         index: number;
+        /**
+         * Id of the resource.
+         */
         id: number;
+        /**
+         * The courier's tracking number, as it was registered.
+         */
         trackingNumber: string;
+        /**
+         * Public tracking page; null if the shipment has none.
+         */
         trackingUrl: string | null;
     }>;
+    /**
+     * What failed, and why.
+     */
     errors: Array<{
+        /**
+         * Position in the request array, from 0 on.
+         */
         index: number;
+        /**
+         * What the item calls itself; null if that is no text.
+         */
         trackingNumber: string | null;
+        /**
+         * What failed, and why.
+         */
         errors: Array<ItemError>;
     }>;
 };
 
 export type ImportSummary = {
+    /**
+     * Items of the request.
+     */
     totalRequested: number;
+    /**
+     * Items that were created.
+     */
     totalSuccess: number;
+    /**
+     * Items that were rejected.
+     */
     totalFailed: number;
 };
 
 export type Interval = {
+    /**
+     * Lower end of the interval.
+     */
     low: number;
+    /**
+     * Upper end of the interval.
+     */
     high: number;
 };
 
 export type ItemError = {
+    /**
+     * Errors of items: `INVALID_COURIER`: name a courier of GET /v2/channel; `COURIER_NOT_CONFIGURED`: have the courier enabled for the channel; `INVALID_LANGUAGE`: name a language of GET /v2/channel; `INVALID_ORIGIN`: name a platform of GET /v2/channel; `DUPLICATE_SHIPMENT`: use the shipment that `existingId` names; `INVALID_BOX_CODE`: name a box of GET /v2/channel; `MISSING_PARCEL_DIMENSIONS`: give a boxCode, or length, width and height; `VALIDATION_ERROR`: correct the item (imports alone); `INTERNAL_ERROR`: send the item again.
+     */
     code: string;
+    /**
+     * For people; it may change.
+     */
     message: string;
     /**
      * path within the item
@@ -605,19 +959,46 @@ export type ItemError = {
 };
 
 export type Label = {
+    /**
+     * Id of the resource.
+     */
     id: number;
+    /**
+     * The carrier's numbers; the first is the main one.
+     */
     trackingNumbers: Array<{
+        /**
+         * The tracking number.
+         */
         number: string;
+        /**
+         * What the number stands for, such as parcel 1 of 2.
+         */
         description: string;
     }>;
+    /**
+     * Courier code; a request may also give its name or a transcoding of the channel.
+     */
     courier: string;
+    /**
+     * The merchant's reference of the order; of a label it is the idempotency key.
+     */
     reference: string;
     /**
      * one per parcel: PDF as base64 or ZPL as plain text
      */
     labels: Array<string>;
+    /**
+     * PDF or ZPL, as the channel is configured for the carrier.
+     */
     labelFormat: LabelFormat;
+    /**
+     * Id of the shipment at the carrier; null if it gave none.
+     */
     extShipmentId: string | null;
+    /**
+     * Whether the label existed already, and the carrier was not called.
+     */
     isExisting: boolean;
     /**
      * Members of the request's body that are not known and had no effect, at most 20. Absent if there is none.
@@ -626,19 +1007,46 @@ export type Label = {
 };
 
 export type LabelAgain = {
+    /**
+     * Id of the resource.
+     */
     id: number;
+    /**
+     * The carrier's numbers; the first is the main one.
+     */
     trackingNumbers: Array<{
+        /**
+         * The tracking number.
+         */
         number: string;
+        /**
+         * What the number stands for, such as parcel 1 of 2.
+         */
         description: string;
     }>;
+    /**
+     * Courier code; a request may also give its name or a transcoding of the channel.
+     */
     courier: string;
+    /**
+     * The merchant's reference of the order; of a label it is the idempotency key.
+     */
     reference: string;
     /**
      * one per parcel: PDF as base64 or ZPL as plain text
      */
     labels: Array<string>;
+    /**
+     * PDF or ZPL, as the channel is configured for the carrier.
+     */
     labelFormat: LabelFormat;
+    /**
+     * Id of the shipment at the carrier; null if it gave none.
+     */
     extShipmentId: string | null;
+    /**
+     * Whether the label existed already, and the carrier was not called.
+     */
     isExisting: boolean;
     /**
      * Members of the request's body that are not known and had no effect, at most 20. Absent if there is none.
@@ -652,20 +1060,41 @@ export type LabelAgain = {
      * the transmission that holds it; null while it is not confirmed
      */
     transmission: {
+        /**
+         * Id of the transmission that holds the label.
+         */
         transmissionId: number;
+        /**
+         * Number of the transmission, as printed on its slip.
+         */
         transmissionNumber: string;
+        /**
+         * Address of the transmission's slip.
+         */
         slipUrl: string;
     } | null;
 };
 
 export type LabelConsignee = {
+    /**
+     * Name of the person or the company.
+     */
     name: string;
+    /**
+     * Street and house number, such as Via Roma 1.
+     */
     street: string;
+    /**
+     * Town or municipality, such as Roma.
+     */
     city: string;
     /**
      * 2 characters for Italy
      */
     state: string;
+    /**
+     * Postal code, of Italian addresses the CAP of five digits, such as 00184.
+     */
     postcode: string;
     /**
      * a country by ISO 3166-1 alpha-2, two capital letters such as IT
@@ -675,6 +1104,9 @@ export type LabelConsignee = {
      * one e-mail address, such as name@example.com, or an empty text
      */
     email?: string | null;
+    /**
+     * Telephone number; with it the recipient gets text messages.
+     */
     phone?: string | null;
 };
 
@@ -697,6 +1129,9 @@ export type LabelParcel = {
      * cm
      */
     height?: number | null;
+    /**
+     * A box of GET /v2/channel, whose dimensions count where the parcel gives none.
+     */
     boxCode?: string | null;
 };
 
@@ -705,7 +1140,13 @@ export type LabelProblem = {
      * address of the explanation of the code
      */
     type: string;
+    /**
+     * Name of the HTTP status.
+     */
     title: string;
+    /**
+     * HTTP status.
+     */
     status: number;
     /**
      * stable, upper snake case
@@ -735,6 +1176,9 @@ export type LabelProblem = {
      * where the channel has it switched on and the carrier refuses, cannot be reached or answers unreadably
      */
     errorLabel?: {
+        /**
+         * PDF or ZPL.
+         */
         format: LabelFormat;
         /**
          * PDF as base64 or ZPL as plain text, 10x15 cm
@@ -745,16 +1189,37 @@ export type LabelProblem = {
      * labels that the carrier refused
      */
     errors?: Array<{
+        /**
+         * Id of the label.
+         */
         labelId: number;
+        /**
+         * Stable code, in capital letters.
+         */
         code: string;
+        /**
+         * For people; it may change.
+         */
         message: string;
     }>;
+    /**
+     * Labels that an earlier transmission holds.
+     */
     alreadyConfirmedIds?: Array<number>;
+    /**
+     * No labels of the channel with this carrier.
+     */
     notFoundIds?: Array<number>;
 };
 
 export type LabelRequest = {
+    /**
+     * Courier code; a request may also give its name or a transcoding of the channel.
+     */
     courier: string;
+    /**
+     * Service or contract code of the carrier.
+     */
     courierService?: string | null;
     /**
      * text with a visible character and without control characters; blanks around it do not count
@@ -764,64 +1229,160 @@ export type LabelRequest = {
      * text with a visible character and without control characters; blanks around it do not count
      */
     source: string;
+    /**
+     * The recipient, as printed on the label.
+     */
     consignee: LabelConsignee;
     /**
      * kg
      */
     weight?: number | null;
+    /**
+     * The parcels, in the order given.
+     */
     parcels?: Array<LabelParcel> | null;
+    /**
+     * What is in the parcel, for customs.
+     */
     content?: string | null;
     /**
      * A real date as YYYY-MM-DD.
      */
     pickupDate?: string | null;
+    /**
+     * Amounts, in one currency.
+     */
     monetary?: {
+        /**
+         * Whether the recipient pays on delivery; `amount` is required then.
+         */
         isCod?: boolean | null;
+        /**
+         * What the recipient pays on delivery; required where `isCod` is true.
+         */
         amount?: number | null;
+        /**
+         * How the recipient may pay on delivery, a code of the carrier.
+         */
         codPaymentOption?: string | null;
+        /**
+         * Insured value.
+         */
         shippingInsurance?: number | null;
         /**
          * a currency by ISO 4217, three capital letters such as EUR
          */
         currency?: string | null;
     } | null;
+    /**
+     * Planned dates.
+     */
     planning?: {
+        /**
+         * Service codes of the carrier, separated by commas.
+         */
         deliveryOptions?: string | null;
         /**
          * A real date as YYYY-MM-DD.
          */
         requestedDeliveryDate?: string | null;
     } | null;
+    /**
+     * Free texts of the merchant, which the search finds.
+     */
     customAttributes?: {
+        /**
+         * Free text of the merchant; of a shipment the search finds it.
+         */
         custom1?: string | null;
+        /**
+         * Free text of the merchant; of a shipment the search finds it.
+         */
         custom2?: string | null;
+        /**
+         * Free text of the merchant; of a shipment the search finds it.
+         */
         custom3?: string | null;
     } | null;
+    /**
+     * The lines of the order.
+     */
     rows?: Array<{
+        /**
+         * Article number of the merchant.
+         */
         sku: string;
+        /**
+         * Name of the article.
+         */
         name: string;
+        /**
+         * Pieces of the article.
+         */
         qty: number;
+        /**
+         * Price of one piece, in the currency of the shipment.
+         */
         price?: number | null;
+        /**
+         * Price of the line, in the currency of the shipment.
+         */
         total?: number | null;
+        /**
+         * Gross weight of one piece in kg.
+         */
         weight?: number | null;
+        /**
+         * Net weight of one piece in kg.
+         */
         netWeight?: number | null;
+        /**
+         * Customs code of the article (HS).
+         */
         customsCode?: string | null;
         /**
          * a country by ISO 3166-1 alpha-2, two capital letters such as IT
          */
         originCountry?: string | null;
+        /**
+         * Unit that the quantity counts, such as pcs.
+         */
         unitOfMeasurement?: string | null;
+        /**
+         * `id` of the parcel that the article is in.
+         */
         parcelId?: string | null;
     }> | null;
+    /**
+     * Who sends, where it is not the channel's usual sender.
+     */
     sender?: LabelSender | null;
 };
 
 export type LabelSender = {
+    /**
+     * Code of the sender at the carrier.
+     */
     code?: string | null;
+    /**
+     * Name of the sending company.
+     */
     businessName?: string | null;
+    /**
+     * Street and house number, such as Via Roma 1.
+     */
     street?: string | null;
+    /**
+     * Town or municipality, such as Roma.
+     */
     city?: string | null;
+    /**
+     * Province, of Italian addresses its code of two letters, such as RM.
+     */
     state?: string | null;
+    /**
+     * Postal code, of Italian addresses the CAP of five digits, such as 00184.
+     */
     postcode?: string | null;
     /**
      * a country by ISO 3166-1 alpha-2, two capital letters such as IT
@@ -831,8 +1392,17 @@ export type LabelSender = {
      * one e-mail address, such as name@example.com, or an empty text
      */
     email?: string | null;
+    /**
+     * Telephone number; with it the recipient gets text messages.
+     */
     phone?: string | null;
+    /**
+     * Person to ask for at the sender.
+     */
     referent?: string | null;
+    /**
+     * Whether it is the channel's usual sender.
+     */
     isDefault?: boolean | null;
 };
 
@@ -841,6 +1411,9 @@ export type LaneRequest = {
      * an Italian postal code of 5 digits, such as 00184
      */
     destCap: string;
+    /**
+     * Courier codes to compare; all that the channel ships with where it is left out.
+     */
     couriers?: Array<string> | null;
     /**
      * kg
@@ -850,14 +1423,32 @@ export type LaneRequest = {
      * an Italian postal code of 5 digits, such as 00184
      */
     originCap?: string | null;
+    /**
+     * summary, the default, or full.
+     */
     detail?: 'summary' | 'full' | null;
 };
 
 export type NewConsignee = {
+    /**
+     * Name of the person or the company.
+     */
     name?: string | null;
+    /**
+     * Street and house number, such as Via Roma 1.
+     */
     street?: string | null;
+    /**
+     * Town or municipality, such as Roma.
+     */
     city?: string | null;
+    /**
+     * Postal code, of Italian addresses the CAP of five digits, such as 00184.
+     */
     postcode?: string | null;
+    /**
+     * Province, of Italian addresses its code of two letters, such as RM.
+     */
     state?: string | null;
     /**
      * a country by ISO 3166-1 alpha-2, two capital letters such as IT
@@ -867,37 +1458,103 @@ export type NewConsignee = {
      * one e-mail address, such as name@example.com
      */
     email?: string | null;
+    /**
+     * Telephone number; with it the recipient gets text messages.
+     */
     phone?: string | null;
 };
 
 export type NewOrderItem = {
+    /**
+     * Article number of the merchant.
+     */
     sku: string;
+    /**
+     * Name of the article.
+     */
     name: string;
+    /**
+     * Pieces of the article; 1 where it is left out.
+     */
     quantity?: number | null;
+    /**
+     * Price of one piece, in the currency of the shipment.
+     */
     price?: number | null;
+    /**
+     * Price of the line, in the currency of the shipment.
+     */
     total?: number | null;
+    /**
+     * Gross weight of one piece in kg.
+     */
     weight?: number | null;
+    /**
+     * Net weight of one piece in kg.
+     */
     netWeight?: number | null;
+    /**
+     * Unit that the quantity counts, such as pcs.
+     */
     unitOfMeasurement?: string | null;
+    /**
+     * Address of the article's page.
+     */
     url?: string | null;
+    /**
+     * Address of a picture of the article.
+     */
     imageUrl?: string | null;
+    /**
+     * Whether it may be returned; true where it is left out.
+     */
     isReturnable?: boolean | null;
+    /**
+     * Customs code of the article (HS).
+     */
     customsCode?: string | null;
     /**
      * a country by ISO 3166-1 alpha-2, two capital letters such as IT
      */
     originCountry?: string | null;
+    /**
+     * `id` of the parcel that the article is in.
+     */
     parcelId?: string | null;
+    /**
+     * Transparency codes of the pieces.
+     */
     transparencyCodes?: Array<string> | null;
+    /**
+     * Free text.
+     */
     notes?: string | null;
+    /**
+     * Free text of the merchant; of a shipment the search finds it.
+     */
     custom1?: string | null;
+    /**
+     * Free text of the merchant; of a shipment the search finds it.
+     */
     custom2?: string | null;
+    /**
+     * Free text of the merchant; of a shipment the search finds it.
+     */
     custom3?: string | null;
+    /**
+     * Free text of the merchant.
+     */
     custom4?: string | null;
+    /**
+     * Free text of the merchant.
+     */
     custom5?: string | null;
 };
 
 export type NewParcel = {
+    /**
+     * The merchant's id of the parcel, which `parcelId` of an order line names.
+     */
     id?: string | null;
     /**
      * text with a visible character and without control characters; blanks and the case of ASCII letters do not count
@@ -919,7 +1576,13 @@ export type NewParcel = {
      * cm
      */
     height?: number | null;
+    /**
+     * A box of GET /v2/channel. Without it, length, width and height are required.
+     */
     boxCode?: string | null;
+    /**
+     * What is in the parcel, for customs.
+     */
     content?: string | null;
     /**
      * a country by ISO 3166-1 alpha-2, two capital letters such as IT
@@ -932,6 +1595,9 @@ export type NewShipment = {
      * text with a visible character and without control characters; blanks and the case of ASCII letters do not count
      */
     trackingNumber: string;
+    /**
+     * Courier code; a request may also give its name or a transcoding of the channel.
+     */
     courier: string;
     /**
      * A real date as YYYY-MM-DD.
@@ -945,24 +1611,66 @@ export type NewShipment = {
      * A real date as YYYY-MM-DD.
      */
     orderDate?: string | null;
+    /**
+     * Id of the order on the platform that it comes from.
+     */
     platformOrderId?: string | null;
+    /**
+     * Platform of GET /v2/channel that the order comes from.
+     */
     origin?: string | null;
+    /**
+     * Language of the recipient by ISO 639-1, such as it; one of GET /v2/channel.
+     */
     language?: string | null;
+    /**
+     * Free text of the merchant.
+     */
     tag?: string | null;
+    /**
+     * Free text of the merchant.
+     */
     note?: string | null;
+    /**
+     * False for a placeholder, until the courier's events bring the number; true where it is left out.
+     */
     isRealTrackingNumber?: boolean | null;
+    /**
+     * Whether it may be returned; true where it is left out.
+     */
     isReturnable?: boolean | null;
     /**
      * one e-mail address, such as name@example.com, or an empty text
      */
     commercialContactEmail?: string | null;
+    /**
+     * The recipient. A shipment without e-mail address or telephone number is created too.
+     */
     consignee?: NewConsignee | null;
+    /**
+     * Amounts, in one currency.
+     */
     monetary?: {
+        /**
+         * Value of the goods.
+         */
         totalValue?: number | null;
+        /**
+         * What the recipient pays on delivery; more than 0 marks cash on delivery.
+         */
         codAmount?: number | null;
+        /**
+         * Cost of shipping.
+         */
         shippingCost?: number | null;
+        /**
+         * Currency by ISO 4217; only EUR is supported.
+         */
         currency?: 'EUR' | null;
     } | null;
+    /**
+     * Planned dates.
+     */
     planning?: {
         /**
          * A real date as YYYY-MM-DD, or an ISO 8601 date and time from 2000 to 2099 with an offset.
@@ -977,38 +1685,92 @@ export type NewShipment = {
          */
         latestDeliveryDate?: string | null;
     } | null;
+    /**
+     * Free texts of the merchant, which the search finds.
+     */
     customAttributes?: {
+        /**
+         * Free text of the merchant; of a shipment the search finds it.
+         */
         custom1?: string | null;
+        /**
+         * Free text of the merchant; of a shipment the search finds it.
+         */
         custom2?: string | null;
+        /**
+         * Free text of the merchant; of a shipment the search finds it.
+         */
         custom3?: string | null;
     } | null;
+    /**
+     * The parcels, in the order given.
+     */
     parcels?: Array<NewParcel> | null;
+    /**
+     * The lines of the order.
+     */
     orderItems?: Array<NewOrderItem> | null;
 };
 
 export type Notification = {
+    /**
+     * How it was sent: email, sms or webhook.
+     */
     type: string;
+    /**
+     * OK if it was delivered, else KO.
+     */
     result: string;
+    /**
+     * When it happened: `YYYY-MM-DD HH:MM:SS`, Europe/Rome.
+     */
     date: string;
+    /**
+     * E-mail address, telephone number or URL that it was sent to.
+     */
     recipient: string;
+    /**
+     * Status of the shipment when it was sent.
+     */
     shipmentStatus: string;
+    /**
+     * What went wrong; null if nothing did.
+     */
     error: string | null;
 };
 
 export type NotificationAgain = {
+    /**
+     * Id of the notification (UUID).
+     */
     notificationId: string;
+    /**
+     * Id of the shipment.
+     */
     shipmentId: number;
+    /**
+     * The merchant's event, which names the template.
+     */
     event: string | null;
     /**
      * accepted: on its way
      */
     status: 'accepted' | 'sent' | 'failed';
+    /**
+     * How it is sent.
+     */
     type: string;
+    /**
+     * E-mail address, telephone number or URL that it was sent to.
+     */
     recipient: string;
     /**
      * ISO 8601; when it was sent or failed, null while it is on its way
      */
     endedAt: string | null;
+    /**
+     * What went wrong; null if nothing did.
+     */
     error: string | null;
 };
 
@@ -1017,26 +1779,65 @@ export type NotificationRequest = {
      * 2 to 25 small letters, digits, hyphens and underscores, beginning with a letter or digit
      */
     event: string;
+    /**
+     * Values for the template of this message alone; without them the shipment's custom fields count.
+     */
     variables?: {
+        /**
+         * Value of `{{custom1}}` in the template, for this message only.
+         */
         custom1?: string | null;
+        /**
+         * Value of `{{custom2}}` in the template, for this message only.
+         */
         custom2?: string | null;
+        /**
+         * Value of `{{custom3}}` in the template, for this message only.
+         */
         custom3?: string | null;
     } | null;
+    /**
+     * Language of the recipient by ISO 639-1, such as it; one of GET /v2/channel.
+     */
     language?: 'it' | 'en' | 'de' | 'fr' | 'es' | 'pt' | 'zh' | 'ru' | 'ja' | 'cs' | 'ro' | 'hu' | 'ar' | 'sk' | 'pl' | 'ko' | 'nl' | null;
 };
 
 export type Order = {
+    /**
+     * Id of the resource.
+     */
     id: number;
+    /**
+     * Channel that it belongs to.
+     */
     channelId: number;
+    /**
+     * The merchant's reference of the order; of a label it is the idempotency key.
+     */
     reference: string;
+    /**
+     * Id of the order on the platform that it comes from.
+     */
     orderId: string | null;
+    /**
+     * Platform that the order comes from; with `reference` it names the order.
+     */
     source: string;
     /**
      * 0 when unassigned
      */
     courierId: number;
+    /**
+     * Service or contract code of the carrier.
+     */
     courierService: string | null;
+    /**
+     * Id of the sender; null while none is assigned.
+     */
     senderId: number | null;
+    /**
+     * The current status of the order.
+     */
     status: string;
     /**
      * order date, ISO 8601; the listing sort key
@@ -1046,105 +1847,348 @@ export type Order = {
      * ISO 8601
      */
     updatedAt: string;
+    /**
+     * Whether it may be returned; true where it is left out.
+     */
     isReturnable: boolean;
+    /**
+     * Free text.
+     */
     notes: string | null;
+    /**
+     * What is in the parcel, for customs.
+     */
     content: string | null;
+    /**
+     * Free text of the merchant.
+     */
     tag: string | null;
+    /**
+     * Day of the pickup, YYYY-MM-DD.
+     */
     pickupDate: string | null;
+    /**
+     * Time of the pickup, HH:MM; it needs a pickupDate.
+     */
     pickupTime: string | null;
+    /**
+     * Id of the pick-up point that was chosen.
+     */
     pickupPoint: string | null;
+    /**
+     * The recipient. A shipment without e-mail address or telephone number is created too.
+     */
     consignee: {
+        /**
+         * Name of the person or the company.
+         */
         name: string | null;
+        /**
+         * Street and house number, such as Via Roma 1.
+         */
         street: string | null;
+        /**
+         * Town or municipality, such as Roma.
+         */
         city: string | null;
+        /**
+         * Province, of Italian addresses its code of two letters, such as RM.
+         */
         state: string | null;
+        /**
+         * Postal code, of Italian addresses the CAP of five digits, such as 00184.
+         */
         postcode: string | null;
+        /**
+         * Country by ISO 3166-1 alpha-2, such as IT.
+         */
         country: string | null;
+        /**
+         * E-mail address; with it the recipient gets e-mail notifications.
+         */
         email: string | null;
+        /**
+         * Telephone number; with it the recipient gets text messages.
+         */
         phone: string | null;
     };
+    /**
+     * Amounts, in one currency.
+     */
     monetary: {
+        /**
+         * How the order was paid.
+         */
         paymentMethod: string | null;
+        /**
+         * Whether the recipient pays on delivery; `amount` is required then.
+         */
         isCod: boolean;
+        /**
+         * How the recipient may pay on delivery, a code of the carrier.
+         */
         codPaymentOption: string | null;
+        /**
+         * Value of the order.
+         */
         value: number | null;
+        /**
+         * Cost of shipping.
+         */
         shippingCost: number | null;
+        /**
+         * Currency by ISO 4217; only EUR is supported.
+         */
         currency: string;
+        /**
+         * Insured value.
+         */
         shippingInsurance: number | null;
     };
+    /**
+     * Planned dates.
+     */
     planning: {
+        /**
+         * Service codes of the carrier, separated by commas.
+         */
         deliveryOptions: string | null;
+        /**
+         * Day of delivery that the recipient asked for, YYYY-MM-DD.
+         */
         requestedDeliveryDate: string | null;
+        /**
+         * Last day to ship, YYYY-MM-DD; null without one.
+         */
         latestShipDate: string | null;
+        /**
+         * Last day to deliver, YYYY-MM-DD; null without one.
+         */
         latestDeliveryDate: string | null;
     };
+    /**
+     * Free texts of the merchant, which the search finds.
+     */
     customAttributes: {
+        /**
+         * Free text of the merchant; of a shipment the search finds it.
+         */
         custom1: string | null;
+        /**
+         * Free text of the merchant; of a shipment the search finds it.
+         */
         custom2: string | null;
+        /**
+         * Free text of the merchant; of a shipment the search finds it.
+         */
         custom3: string | null;
     };
     /**
      * kg, all parcels
      */
     totalWeight: number;
+    /**
+     * How many parcels the order has.
+     */
     parcelsCount: number;
+    /**
+     * Length of the first parcel in cm; null if it is not known.
+     */
     firstParcelLength: number | null;
+    /**
+     * Width of the first parcel in cm; null if it is not known.
+     */
     firstParcelWidth: number | null;
+    /**
+     * Height of the first parcel in cm; null if it is not known.
+     */
     firstParcelHeight: number | null;
+    /**
+     * The parcels, in the order given.
+     */
     parcels: Array<{
         /**
          * kg; the total spread evenly
          */
         weight: number;
+        /**
+         * Length in cm; null if it is not known.
+         */
         length: number | null;
+        /**
+         * Width in cm; null if it is not known.
+         */
         width: number | null;
+        /**
+         * Height in cm; null if it is not known.
+         */
         height: number | null;
+        /**
+         * A box of GET /v2/channel, whose dimensions count where the parcel gives none.
+         */
         boxCode: string | null;
+        /**
+         * What is in the parcel, for customs.
+         */
         content: string | null;
+        /**
+         * Country where the goods were made, by ISO 3166-1 alpha-2, such as IT.
+         */
         originCountry: string | null;
     }>;
+    /**
+     * The lines of the order; empty when there are none.
+     */
     items: Array<OrderLine>;
 };
 
 export type OrderItem = {
+    /**
+     * Article number of the merchant.
+     */
     sku: string;
+    /**
+     * Name of the article.
+     */
     name: string;
+    /**
+     * Pieces of the article; 1 where it is left out.
+     */
     quantity: number;
+    /**
+     * Price of one piece, in the currency of the shipment.
+     */
     price: number | null;
+    /**
+     * Price of the line, in the currency of the shipment.
+     */
     total: number | null;
+    /**
+     * Gross weight of one piece in kg.
+     */
     weight: number | null;
+    /**
+     * Net weight of one piece in kg.
+     */
     netWeight: number | null;
+    /**
+     * Unit that the quantity counts, such as pcs.
+     */
     unitOfMeasurement: string | null;
+    /**
+     * Address of the article's page.
+     */
     url: string | null;
+    /**
+     * Address of a picture of the article.
+     */
     imageUrl: string | null;
+    /**
+     * Whether it may be returned; true where it is left out.
+     */
     isReturnable: boolean;
+    /**
+     * Customs code of the article (HS).
+     */
     customsCode: string | null;
+    /**
+     * Country where the goods were made, by ISO 3166-1 alpha-2, such as IT.
+     */
     originCountry: string | null;
+    /**
+     * `id` of the parcel that the article is in.
+     */
     parcelId: string | null;
+    /**
+     * Free text.
+     */
     notes: string | null;
+    /**
+     * Free text of the merchant; of a shipment the search finds it.
+     */
     custom1: string | null;
+    /**
+     * Free text of the merchant; of a shipment the search finds it.
+     */
     custom2: string | null;
+    /**
+     * Free text of the merchant; of a shipment the search finds it.
+     */
     custom3: string | null;
+    /**
+     * Free text of the merchant.
+     */
     custom4: string | null;
+    /**
+     * Free text of the merchant.
+     */
     custom5: string | null;
 };
 
 export type OrderLine = {
+    /**
+     * Article number of the merchant.
+     */
     sku: string;
+    /**
+     * Name of the article.
+     */
     name: string;
+    /**
+     * Pieces of the article; 1 where it is left out.
+     */
     quantity: number;
+    /**
+     * Gross weight of one piece in kg.
+     */
     weight: number | null;
+    /**
+     * Address of the article's page.
+     */
     url: string | null;
+    /**
+     * Address of a picture of the article.
+     */
     imageUrl: string | null;
+    /**
+     * Price of one piece, in the currency of the shipment.
+     */
     price: number | null;
+    /**
+     * Price of the line, in the currency of the shipment.
+     */
     total: number | null;
+    /**
+     * Whether it may be returned; true where it is left out.
+     */
     isReturnable: boolean;
+    /**
+     * Free text.
+     */
     notes: string | null;
+    /**
+     * Customs code of the article (HS).
+     */
     customsCode: string | null;
+    /**
+     * Country where the goods were made, by ISO 3166-1 alpha-2, such as IT.
+     */
     originCountry: string | null;
+    /**
+     * Net weight of one piece in kg.
+     */
     netWeight: number | null;
+    /**
+     * Unit that the quantity counts, such as pcs.
+     */
     unitOfMeasurement: string | null;
+    /**
+     * `id` of the parcel that the article is in.
+     */
     parcelId: string | null;
+    /**
+     * Transparency codes of the pieces.
+     */
     transparencyCodes: Array<string>;
 };
 
@@ -1153,19 +2197,49 @@ export type OrderParcel = {
      * identifies the parcel for its whole life
      */
     hash: string;
+    /**
+     * The merchant's reference of the order.
+     */
     orderReference: string;
+    /**
+     * Platform that the order comes from.
+     */
     orderOrigin: string;
     /**
      * place in the order, from 1; kept when others are deleted
      */
     number: number;
+    /**
+     * Weight in kg.
+     */
     weightKg: number | null;
+    /**
+     * Length in cm.
+     */
     lengthCm: number | null;
+    /**
+     * Width in cm.
+     */
     widthCm: number | null;
+    /**
+     * Height in cm.
+     */
     heightCm: number | null;
+    /**
+     * Country where the goods were made, by ISO 3166-1 alpha-2, such as IT.
+     */
     originCountryIso: string | null;
+    /**
+     * What is in the parcel, for customs.
+     */
     contentsDescription: string | null;
+    /**
+     * The merchant's own code of the parcel.
+     */
     clientInternalCode: string | null;
+    /**
+     * Notes for the carrier.
+     */
     shippingNotes: string | null;
     /**
      * ISO 8601
@@ -1182,25 +2256,64 @@ export type OrderParcel = {
 };
 
 export type OrderParcelPage = {
+    /**
+     * The items of the page.
+     */
     items: Array<OrderParcel>;
+    /**
+     * Parcels of the order.
+     */
     total: number;
+    /**
+     * The page, from 1 on.
+     */
     page: number;
+    /**
+     * Items a page has at most.
+     */
     limit: number;
+    /**
+     * Pages that there are; 0 without a match.
+     */
     pages: number;
 };
 
 export type Parcel = {
+    /**
+     * The merchant's id of the parcel; null if it gave none.
+     */
     id: string | null;
+    /**
+     * The parcel's own tracking number; null if it has none.
+     */
     trackingNumber: string | null;
     /**
      * kg
      */
     weight: number;
+    /**
+     * Length in cm; null if it is not known.
+     */
     length: number | null;
+    /**
+     * Width in cm; null if it is not known.
+     */
     width: number | null;
+    /**
+     * Height in cm; null if it is not known.
+     */
     height: number | null;
+    /**
+     * A box of GET /v2/channel, whose dimensions count where the parcel gives none.
+     */
     boxCode: string | null;
+    /**
+     * What is in the parcel, for customs.
+     */
     content: string | null;
+    /**
+     * Country where the goods were made, by ISO 3166-1 alpha-2, such as IT.
+     */
     originCountry: string | null;
 };
 
@@ -1225,8 +2338,17 @@ export type ParcelUpdate = {
      * a country by ISO 3166-1 alpha-2, two capital letters such as IT
      */
     originCountryIso?: string | null;
+    /**
+     * What is in the parcel, for customs.
+     */
     contentsDescription?: string | null;
+    /**
+     * The merchant's own code of the parcel.
+     */
     clientInternalCode?: string | null;
+    /**
+     * Notes for the carrier.
+     */
     shippingNotes?: string | null;
 };
 
@@ -1243,6 +2365,9 @@ export type ParcelsCreation = {
      * An ISO 8601 date and time from 2000 to 2099 with an explicit offset, such as 2026-11-20T10:00:00+01:00.
      */
     orderDate?: string | null;
+    /**
+     * The parcels, in the order given.
+     */
     parcels: Array<{
         /**
          * kg
@@ -1264,26 +2389,62 @@ export type ParcelsCreation = {
          * a country by ISO 3166-1 alpha-2, two capital letters such as IT
          */
         originCountryIso?: string | null;
+        /**
+         * What is in the parcel, for customs.
+         */
         contentsDescription?: string | null;
+        /**
+         * The merchant's own code of the parcel.
+         */
         clientInternalCode?: string | null;
+        /**
+         * Notes for the carrier.
+         */
         shippingNotes?: string | null;
     }>;
 };
 
 export type ParcelsJob = {
+    /**
+     * Id of the job: ask GET /v2/jobs/{jobId}.
+     */
     jobId: string;
+    /**
+     * What the job does.
+     */
     type: 'parcels_create';
+    /**
+     * Where the job stands: pending and processing go on, completed and failed are final.
+     */
     status: 'completed';
+    /**
+     * Items of the job.
+     */
     totalItems: number;
+    /**
+     * Items that are done, failed ones among them.
+     */
     processedItems: number;
+    /**
+     * Items that failed.
+     */
     failedItems: number;
+    /**
+     * Outcome; null until the job has ended.
+     */
     result: {
+        /**
+         * How many items there were, and what became of them.
+         */
         summary: ImportSummary;
         /**
          * of the parcels, in the order given
          */
         hashes: Array<string>;
     };
+    /**
+     * What went wrong; null if nothing did.
+     */
     error: null;
     /**
      * ISO 8601
@@ -1293,6 +2454,9 @@ export type ParcelsJob = {
      * ISO 8601
      */
     completedAt: string;
+    /**
+     * Always null: such a job calls nobody.
+     */
     callback: null;
 };
 
@@ -1301,7 +2465,13 @@ export type ProblemDocument = {
      * address of the explanation of the code
      */
     type: string;
+    /**
+     * Name of the HTTP status.
+     */
     title: string;
+    /**
+     * HTTP status.
+     */
     status: number;
     /**
      * stable, upper snake case
@@ -1330,10 +2500,25 @@ export type ProblemDocument = {
 };
 
 export type SandboxEntity = {
+    /**
+     * Id of the resource.
+     */
     id: number;
+    /**
+     * A text.
+     */
     stringValue: string;
+    /**
+     * A whole number.
+     */
     intValue: number;
+    /**
+     * True or false.
+     */
     boolValue: boolean;
+    /**
+     * A number.
+     */
     floatValue: number;
     /**
      * An ISO 8601 date and time from 2000 to 2099 with an explicit offset, such as 2026-11-20T10:00:00+01:00.
@@ -1343,6 +2528,9 @@ export type SandboxEntity = {
      * ISO 8601
      */
     createdAt: string;
+    /**
+     * When it was last changed, ISO 8601; null if it never was.
+     */
     updatedAt: string | null;
     /**
      * Members of the request's body that are not known and had no effect, at most 20. Absent if there is none.
@@ -1351,9 +2539,21 @@ export type SandboxEntity = {
 };
 
 export type SandboxPatch = {
+    /**
+     * A text.
+     */
     stringValue?: string | null;
+    /**
+     * A whole number.
+     */
     intValue?: number | null;
+    /**
+     * True or false.
+     */
     boolValue?: boolean | null;
+    /**
+     * A number.
+     */
     floatValue?: number | null;
     /**
      * An ISO 8601 date and time from 2000 to 2099 with an explicit offset, such as 2026-11-20T10:00:00+01:00.
@@ -1362,9 +2562,21 @@ export type SandboxPatch = {
 };
 
 export type SandboxPut = {
+    /**
+     * A text.
+     */
     stringValue: string;
+    /**
+     * A whole number.
+     */
     intValue: number;
+    /**
+     * True or false.
+     */
     boolValue: boolean;
+    /**
+     * A number.
+     */
     floatValue: number;
     /**
      * An ISO 8601 date and time from 2000 to 2099 with an explicit offset, such as 2026-11-20T10:00:00+01:00.
@@ -1373,54 +2585,168 @@ export type SandboxPut = {
 };
 
 export type ShipmentChanged = {
+    /**
+     * Id of the resource.
+     */
     id: number;
+    /**
+     * Channel that it belongs to.
+     */
     channelId: number;
+    /**
+     * The courier's tracking number, as it was registered.
+     */
     trackingNumber: string;
+    /**
+     * Public tracking page; null if the shipment has none.
+     */
     trackingUrl: string | null;
+    /**
+     * Courier code; a request may also give its name or a transcoding of the channel.
+     */
     courier: string;
+    /**
+     * Name of the courier.
+     */
     courierName: string;
+    /**
+     * The current status.
+     */
     status: Status;
+    /**
+     * The status in the shipment's language.
+     */
     statusDescription: string;
     /**
      * 0 = none
      */
     statusDetail: number;
+    /**
+     * The status detail in the shipment's language; null without one.
+     */
     statusDetailDescription: string | null;
+    /**
+     * Last event, as the courier dated it: `YYYY-MM-DD HH:MM:SS`, Europe/Rome; null without events.
+     */
     statusDate: string | null;
+    /**
+     * When the status last changed here: `YYYY-MM-DD HH:MM:SS`, Europe/Rome; null if it never did. `updatedAfter` filters by it.
+     */
     statusUpdatedAt: string | null;
+    /**
+     * Place of the last event; null if the courier named none.
+     */
     statusPlace: string | null;
+    /**
+     * Day of shipping, YYYY-MM-DD.
+     */
     shipDate: string;
+    /**
+     * The merchant's reference of the order.
+     */
     orderReference: string | null;
+    /**
+     * Id of the order on the platform that it comes from.
+     */
     platformOrderId: string | null;
+    /**
+     * Day of the order, YYYY-MM-DD.
+     */
     orderDate: string | null;
+    /**
+     * Free text of the merchant.
+     */
     tag: string | null;
+    /**
+     * Free text of the merchant.
+     */
     note: string | null;
+    /**
+     * Platform of GET /v2/channel that the order comes from.
+     */
     origin: string | null;
+    /**
+     * Whether the shipment is a return.
+     */
     isReturn: boolean;
+    /**
+     * The recipient. A shipment without e-mail address or telephone number is created too.
+     */
     consignee: Consignee;
+    /**
+     * Amounts, in one currency.
+     */
     monetary: {
+        /**
+         * Value of the goods.
+         */
         totalValue: number | null;
+        /**
+         * What the recipient pays on delivery; more than 0 marks cash on delivery.
+         */
         codAmount: number | null;
+        /**
+         * Cost of shipping.
+         */
         shippingCost: number | null;
+        /**
+         * Currency by ISO 4217; only EUR is supported.
+         */
         currency: string;
     };
+    /**
+     * Free texts of the merchant, which the search finds.
+     */
     customAttributes: {
+        /**
+         * Free text of the merchant; of a shipment the search finds it.
+         */
         custom1: string | null;
+        /**
+         * Free text of the merchant; of a shipment the search finds it.
+         */
         custom2: string | null;
+        /**
+         * Free text of the merchant; of a shipment the search finds it.
+         */
         custom3: string | null;
     };
+    /**
+     * Planned dates.
+     */
     planning: {
+        /**
+         * Planned day of delivery, YYYY-MM-DD; null without one.
+         */
         deliveryDate: string | null;
+        /**
+         * Last day to ship, YYYY-MM-DD; null without one.
+         */
         latestShipDate: string | null;
+        /**
+         * Last day to deliver, YYYY-MM-DD; null without one.
+         */
         latestDeliveryDate: string | null;
     };
+    /**
+     * The parcels, in the order given.
+     */
     parcels: Array<Parcel>;
+    /**
+     * The lines of the order.
+     */
     orderItems: Array<OrderItem>;
+    /**
+     * The courier's events, the latest first.
+     */
     history: Array<HistoryEntry>;
     /**
      * only where a history is over its limit of 1,000: events between the first 100 and the latest that it does not list
      */
     historyOmitted?: number;
+    /**
+     * Messages and webhooks about the shipment.
+     */
     notifications: Array<Notification>;
     /**
      * numbers that the courier announced for the shipment after trackingNumber, at most 100; it is found by each of them
@@ -1454,10 +2780,25 @@ export type ShipmentCorrection = {
      * Members of the recipient that change.
      */
     consignee?: {
+        /**
+         * Name of the person or the company.
+         */
         name?: string | null;
+        /**
+         * Street and house number, such as Via Roma 1.
+         */
         street?: string | null;
+        /**
+         * Town or municipality, such as Roma.
+         */
         city?: string | null;
+        /**
+         * Postal code, of Italian addresses the CAP of five digits, such as 00184.
+         */
         postcode?: string | null;
+        /**
+         * Province, of Italian addresses its code of two letters, such as RM.
+         */
         state?: string | null;
         /**
          * a country by ISO 3166-1 alpha-2, two capital letters such as IT
@@ -1467,70 +2808,205 @@ export type ShipmentCorrection = {
          * one e-mail address, such as name@example.com, or an empty text
          */
         email?: string | null;
+        /**
+         * Telephone number; with it the recipient gets text messages.
+         */
         phone?: string | null;
     } | null;
     /**
      * The order's reference. Courier events find the shipment by it, and by the earlier ones.
      */
     orderReference?: string | null;
+    /**
+     * Free text of the merchant.
+     */
     tag?: string | null;
+    /**
+     * Free text of the merchant.
+     */
     note?: string | null;
+    /**
+     * Free texts of the merchant, which the search finds.
+     */
     customAttributes?: {
+        /**
+         * Free text of the merchant; of a shipment the search finds it.
+         */
         custom1?: string | null;
+        /**
+         * Free text of the merchant; of a shipment the search finds it.
+         */
         custom2?: string | null;
+        /**
+         * Free text of the merchant; of a shipment the search finds it.
+         */
         custom3?: string | null;
     } | null;
 };
 
 export type ShipmentDetail = {
+    /**
+     * Id of the resource.
+     */
     id: number;
+    /**
+     * Channel that it belongs to.
+     */
     channelId: number;
+    /**
+     * The courier's tracking number, as it was registered.
+     */
     trackingNumber: string;
+    /**
+     * Public tracking page; null if the shipment has none.
+     */
     trackingUrl: string | null;
+    /**
+     * Courier code; a request may also give its name or a transcoding of the channel.
+     */
     courier: string;
+    /**
+     * Name of the courier.
+     */
     courierName: string;
+    /**
+     * The current status.
+     */
     status: Status;
+    /**
+     * The status in the shipment's language.
+     */
     statusDescription: string;
     /**
      * 0 = none
      */
     statusDetail: number;
+    /**
+     * The status detail in the shipment's language; null without one.
+     */
     statusDetailDescription: string | null;
+    /**
+     * Last event, as the courier dated it: `YYYY-MM-DD HH:MM:SS`, Europe/Rome; null without events.
+     */
     statusDate: string | null;
+    /**
+     * When the status last changed here: `YYYY-MM-DD HH:MM:SS`, Europe/Rome; null if it never did. `updatedAfter` filters by it.
+     */
     statusUpdatedAt: string | null;
+    /**
+     * Place of the last event; null if the courier named none.
+     */
     statusPlace: string | null;
+    /**
+     * Day of shipping, YYYY-MM-DD.
+     */
     shipDate: string;
+    /**
+     * The merchant's reference of the order.
+     */
     orderReference: string | null;
+    /**
+     * Id of the order on the platform that it comes from.
+     */
     platformOrderId: string | null;
+    /**
+     * Day of the order, YYYY-MM-DD.
+     */
     orderDate: string | null;
+    /**
+     * Free text of the merchant.
+     */
     tag: string | null;
+    /**
+     * Free text of the merchant.
+     */
     note: string | null;
+    /**
+     * Platform of GET /v2/channel that the order comes from.
+     */
     origin: string | null;
+    /**
+     * Whether the shipment is a return.
+     */
     isReturn: boolean;
+    /**
+     * The recipient. A shipment without e-mail address or telephone number is created too.
+     */
     consignee: Consignee;
+    /**
+     * Amounts, in one currency.
+     */
     monetary: {
+        /**
+         * Value of the goods.
+         */
         totalValue: number | null;
+        /**
+         * What the recipient pays on delivery; more than 0 marks cash on delivery.
+         */
         codAmount: number | null;
+        /**
+         * Cost of shipping.
+         */
         shippingCost: number | null;
+        /**
+         * Currency by ISO 4217; only EUR is supported.
+         */
         currency: string;
     };
+    /**
+     * Free texts of the merchant, which the search finds.
+     */
     customAttributes: {
+        /**
+         * Free text of the merchant; of a shipment the search finds it.
+         */
         custom1: string | null;
+        /**
+         * Free text of the merchant; of a shipment the search finds it.
+         */
         custom2: string | null;
+        /**
+         * Free text of the merchant; of a shipment the search finds it.
+         */
         custom3: string | null;
     };
+    /**
+     * Planned dates.
+     */
     planning: {
+        /**
+         * Planned day of delivery, YYYY-MM-DD; null without one.
+         */
         deliveryDate: string | null;
+        /**
+         * Last day to ship, YYYY-MM-DD; null without one.
+         */
         latestShipDate: string | null;
+        /**
+         * Last day to deliver, YYYY-MM-DD; null without one.
+         */
         latestDeliveryDate: string | null;
     };
+    /**
+     * The parcels, in the order given.
+     */
     parcels: Array<Parcel>;
+    /**
+     * The lines of the order.
+     */
     orderItems: Array<OrderItem>;
+    /**
+     * The courier's events, the latest first.
+     */
     history: Array<HistoryEntry>;
     /**
      * only where a history is over its limit of 1,000: events between the first 100 and the latest that it does not list
      */
     historyOmitted?: number;
+    /**
+     * Messages and webhooks about the shipment.
+     */
     notifications: Array<Notification>;
     /**
      * numbers that the courier announced for the shipment after trackingNumber, at most 100; it is found by each of them
@@ -1556,53 +3032,161 @@ export type ShipmentDetail = {
 };
 
 export type ShipmentPage = {
+    /**
+     * The items of the page.
+     */
     items: Array<ShipmentSummary>;
+    /**
+     * Shipments that match the filters.
+     */
     total: number;
+    /**
+     * The page, from 1 on.
+     */
     page: number;
+    /**
+     * Items a page has at most.
+     */
     limit: number;
+    /**
+     * Pages that there are; 0 without a match.
+     */
     pages: number;
 };
 
 export type ShipmentSummary = {
+    /**
+     * Id of the resource.
+     */
     id: number;
+    /**
+     * Channel that it belongs to.
+     */
     channelId: number;
+    /**
+     * The courier's tracking number, as it was registered.
+     */
     trackingNumber: string;
+    /**
+     * Public tracking page; null if the shipment has none.
+     */
     trackingUrl: string | null;
+    /**
+     * Courier code; a request may also give its name or a transcoding of the channel.
+     */
     courier: string;
+    /**
+     * Name of the courier.
+     */
     courierName: string;
+    /**
+     * The current status.
+     */
     status: Status;
+    /**
+     * The status in the shipment's language.
+     */
     statusDescription: string;
     /**
      * 0 = none
      */
     statusDetail: number;
+    /**
+     * The status detail in the shipment's language; null without one.
+     */
     statusDetailDescription: string | null;
+    /**
+     * Last event, as the courier dated it: `YYYY-MM-DD HH:MM:SS`, Europe/Rome; null without events.
+     */
     statusDate: string | null;
+    /**
+     * When the status last changed here: `YYYY-MM-DD HH:MM:SS`, Europe/Rome; null if it never did. `updatedAfter` filters by it.
+     */
     statusUpdatedAt: string | null;
+    /**
+     * Place of the last event; null if the courier named none.
+     */
     statusPlace: string | null;
+    /**
+     * Day of shipping, YYYY-MM-DD.
+     */
     shipDate: string;
+    /**
+     * The merchant's reference of the order.
+     */
     orderReference: string | null;
+    /**
+     * Id of the order on the platform that it comes from.
+     */
     platformOrderId: string | null;
+    /**
+     * Day of the order, YYYY-MM-DD.
+     */
     orderDate: string | null;
+    /**
+     * Free text of the merchant.
+     */
     tag: string | null;
+    /**
+     * Free text of the merchant.
+     */
     note: string | null;
+    /**
+     * Platform of GET /v2/channel that the order comes from.
+     */
     origin: string | null;
+    /**
+     * Whether the shipment is a return.
+     */
     isReturn: boolean;
+    /**
+     * The recipient. A shipment without e-mail address or telephone number is created too.
+     */
     consignee: Consignee;
+    /**
+     * Amounts, in one currency.
+     */
     monetary: {
+        /**
+         * Value of the goods.
+         */
         totalValue: number | null;
+        /**
+         * What the recipient pays on delivery; more than 0 marks cash on delivery.
+         */
         codAmount: number | null;
+        /**
+         * Cost of shipping.
+         */
         shippingCost: number | null;
+        /**
+         * Currency by ISO 4217; only EUR is supported.
+         */
         currency: string;
     };
+    /**
+     * Free texts of the merchant, which the search finds.
+     */
     customAttributes: {
+        /**
+         * Free text of the merchant; of a shipment the search finds it.
+         */
         custom1: string | null;
+        /**
+         * Free text of the merchant; of a shipment the search finds it.
+         */
         custom2: string | null;
+        /**
+         * Free text of the merchant; of a shipment the search finds it.
+         */
         custom3: string | null;
     };
 };
 
 export type ShipmentsCreation = {
+    /**
+     * The shipments to create; each is judged on its own.
+     */
     shipments: Array<NewShipment>;
 };
 
@@ -1620,12 +3204,21 @@ export type ShipmentsImport = {
 export type Status = 'WAITING_TO_COMPUTE' | 'PENDING' | 'INFO_RECEIVED' | 'IN_TRANSIT' | 'OUT_FOR_DELIVERY' | 'FAILED_ATTEMPT' | 'EXCEPTION' | 'DELAY' | 'PICKUP_POINT' | 'DEPARTED' | 'PROCESSING' | 'RETURNED' | 'DELIVERED';
 
 export type StockRelease = {
+    /**
+     * Always sent: the carrier has been asked.
+     */
     status: 'sent';
     /**
      * pending: a tracking event reports the outcome later
      */
     courierOutcome: 'ok' | 'error' | 'pending';
+    /**
+     * What the carrier says; null if it says nothing.
+     */
     message: string | null;
+    /**
+     * Id of the release.
+     */
     releaseId: number;
     /**
      * Members of the request's body that are not known and had no effect, at most 20. Absent if there is none.
@@ -1634,7 +3227,13 @@ export type StockRelease = {
 };
 
 export type StockReleaseAgain = {
+    /**
+     * Id of the release.
+     */
     releaseId: number;
+    /**
+     * Id of the shipment.
+     */
     shipmentId: number;
     /**
      * sending: the carrier is being asked; sent: it has accepted; refused: it has not; unknown: it could not be reached or understood, and the same request sends the release again under this id
@@ -1644,8 +3243,17 @@ export type StockReleaseAgain = {
      * null unless sent; pending: a tracking event reports the outcome later
      */
     courierOutcome: 'ok' | 'error' | 'pending' | null;
+    /**
+     * What the carrier says; null if it says nothing.
+     */
     message: string | null;
+    /**
+     * What the carrier is asked to do with the held parcel.
+     */
     action: string;
+    /**
+     * Day of the new delivery, YYYY-MM-DD; null without one.
+     */
     redeliveryDate: string | null;
     /**
      * ISO 8601
@@ -1654,38 +3262,77 @@ export type StockReleaseAgain = {
 };
 
 export type StockReleaseRequest = {
+    /**
+     * What the carrier is asked to do with the held parcel.
+     */
     action: 'redeliver' | 'redeliver_new_address' | 'return_to_sender';
+    /**
+     * Notes for the carrier.
+     */
     notes?: string | null;
     /**
      * A real date as YYYY-MM-DD.
      */
     redeliveryDate?: string | null;
+    /**
+     * Where to deliver instead: required with redeliver_new_address, refused with every other action.
+     */
     address?: {
+        /**
+         * Name of the person or the company.
+         */
         name: string;
+        /**
+         * Street and house number, such as Via Roma 1.
+         */
         street: string;
+        /**
+         * Town or municipality, such as Roma.
+         */
         city: string;
+        /**
+         * Postal code, such as 00184.
+         */
         zip: string;
         /**
          * the code of a province, such as RM
          */
         province: string;
+        /**
+         * Telephone number; with it the recipient gets text messages.
+         */
         phone?: string | null;
     } | null;
 };
 
 export type Token = {
+    /**
+     * The access token: send it as `Authorization: Bearer <token>`.
+     */
     token: string;
+    /**
+     * What the token may do.
+     */
     scopes: Array<string>;
+    /**
+     * Always Bearer.
+     */
     token_type: 'Bearer';
     /**
      * seconds
      */
     expires_in: number;
+    /**
+     * The channel's request budget.
+     */
     rate_limit: {
         /**
          * requests added a minute, all at once
          */
         refill_rate: number;
+        /**
+         * Requests that may be made at once.
+         */
         bucket_size: number;
     };
     /**
@@ -1695,10 +3342,16 @@ export type Token = {
 };
 
 export type TokenRequest = {
+    /**
+     * A private key of the channel.
+     */
     apiKey: string;
 };
 
 export type Transmission = {
+    /**
+     * Id of the transmission that holds the label.
+     */
     transmissionId: number;
     /**
      * the number printed on the slip
@@ -1715,6 +3368,9 @@ export type Transmission = {
 };
 
 export type TransmissionAgain = {
+    /**
+     * Id of the transmission that holds the label.
+     */
     transmissionId: number;
     /**
      * the number printed on the slip
@@ -1724,9 +3380,21 @@ export type TransmissionAgain = {
      * the address of its slip (PDF)
      */
     slipUrl: string;
+    /**
+     * Courier code; a request may also give its name or a transcoding of the channel.
+     */
     courier: string;
+    /**
+     * Ids of labels, as POST /v2/labels answered them.
+     */
     labelIds: Array<number>;
+    /**
+     * Day of the pickup, YYYY-MM-DD.
+     */
     pickupDate: string | null;
+    /**
+     * Time of the pickup, HH:MM; it needs a pickupDate.
+     */
     pickupTime: string | null;
     /**
      * ISO 8601
@@ -1739,7 +3407,13 @@ export type Violation = {
      * dotted: `parcels[0].weight`; empty for the whole
      */
     path: string;
+    /**
+     * Stable code, in capital letters.
+     */
     code: 'REQUIRED' | 'UNKNOWN_FIELD' | 'WRONG_TYPE' | 'TOO_SHORT' | 'TOO_LONG' | 'TOO_FEW' | 'TOO_MANY' | 'OUT_OF_RANGE' | 'IN_FUTURE' | 'NOT_ALLOWED' | 'BAD_FORMAT' | 'UNKNOWN_PARAMETER';
+    /**
+     * For people; it may change.
+     */
     message: string;
     /**
      * the rejected value, a text cut after 100 characters; absent for lists, objects and what may be a secret

@@ -15,6 +15,7 @@ import {
   schemaText,
 } from "#core/platform/schema/published-schema.ts";
 import { codeSamples, SAMPLES_WORDS } from "./code-samples.ts";
+import { describeMembers, type MemberWords } from "./describe-members.ts";
 import type { Answer, Content, Parameter, Rule } from "./operation.ts";
 import { operationOf, type WholeOperation } from "./operation-of.ts";
 
@@ -36,6 +37,8 @@ export interface Api {
   /** Names of schemas; a schema without one is written out where it is used, or named after its call. */
   readonly components: Readonly<Record<string, TSchema>>;
   readonly namesAfterCalls?: boolean;
+  /** Of members that their schemas do not describe. */
+  readonly memberWords?: MemberWords;
   /** Of parameters whose operation has none, by name in braces; a code that stands for different things is found with the segment before it. */
   readonly parameterExamples?: Readonly<Record<string, string | number>>;
   /** What `TOKEN` of the code samples is. */
@@ -121,7 +124,9 @@ export function openApiDocument(routes: readonly Route[], api: Api) {
       securitySchemes: api.securitySchemes,
       headers: { [REQUEST_ID_HEADER]: header(REQUEST_ID_WORDS) },
       schemas: Object.fromEntries(
-        [...components.published].toSorted(([one], [other]) => (one < other ? -1 : 1)),
+        [...components.published]
+          .toSorted(([one], [other]) => (one < other ? -1 : 1))
+          .map(([name, schema]) => [name, describeMembers(schema, name, api.memberWords ?? {})]),
       ),
     },
   };

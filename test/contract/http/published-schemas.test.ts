@@ -129,6 +129,7 @@ const BUSINESS_RULES: Readonly<Record<string, RegExp>> = {
   notifyRecipient: /^event NOT_ALLOWED$/,
   createParcels: /^orderOrigin NOT_ALLOWED$/,
   updateParcel: /^ REQUIRED$/,
+  correctShipment: /^ REQUIRED$/,
   createLabel:
     /^((source|weight|monetary.amount|parcels.*) (REQUIRED|NOT_ALLOWED)|consignee.state BAD_FORMAT)$/,
   confirmLabels: /^(labelCreationDate NOT_ALLOWED|pickupDate REQUIRED)$/,
