@@ -19,6 +19,7 @@ import { limit } from "#core/platform/schema/limit.ts";
 import { faultOfQuery, faultOfSyntax, type Reach } from "./sql/check-statement.ts";
 import { type KeptReader, keepReader, type Reader } from "./sql/open-reader.ts";
 import { SIDE_BY_SIDE, statementPlaces } from "./sql/statement-places.ts";
+import { withTexts } from "./sql/text-columns.ts";
 import { unreadAnswer, wholeAnswer } from "./sql/unread-answer.ts";
 
 /**
@@ -96,7 +97,8 @@ async function answer(store: KeptReader, statement: string, format: SqlFormat): 
   });
   try {
     const select = await admitted(reader, statement);
-    const query = `SELECT * FROM (\n${select}\n) FORMAT ${SQL_FORMATS[format]}`;
+    const shown = format === "parquet" ? await withTexts(reader.client, select) : select;
+    const query = `SELECT * FROM (\n${shown}\n) FORMAT ${SQL_FORMATS[format]}`;
     const { stream } = await reader.client.exec({ query });
     return stream as Readable;
   } catch (error) {

@@ -47,7 +47,7 @@ export const VIEWS = [lanes, courierPerformance, eventQuality, sla, endpointHeal
  * Raised with every change of a statement below (`test/contract/analytics/analytics-schema.test.ts` compares them). A process of an earlier version
  * leaves the schema of a later one as it is.
  */
-export const SCHEMA_VERSION = 1;
+export const SCHEMA_VERSION = 2;
 /** The last statement: a schema that was interrupted has no version. It is a view, so that a backup of the database has it too. */
 export const VERSION_VIEW = "waybill_schema";
 const versionView = `CREATE OR REPLACE VIEW ${VERSION_VIEW} AS SELECT ${SCHEMA_VERSION} AS version`;

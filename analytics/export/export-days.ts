@@ -11,6 +11,7 @@ import { pipeline } from "node:stream/promises";
 import type { ClickHouseClient } from "@clickhouse/client";
 import { type Static, Type } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { withTexts } from "#analytics/sql/text-columns.ts";
 import type { Config } from "#core/platform/environment/config.ts";
 import type { Log } from "#core/platform/process/log.ts";
 import { exportedFiles } from "#core/platform/process/metrics.ts";
@@ -27,9 +28,13 @@ export const EXPIRING_DAYS = limit(
 );
 const PARQUET_MAGIC = "PAR1";
 
+/** 2: texts of a fixed length are texts, and deliveries have `is_evidence`. */
+const FILES_VERSION = 2;
+
 const Day = Type.Object({ rows: Type.Number(), digest: Type.String() });
 const Manifest = Type.Object({
-  version: Type.Literal(1),
+  /** Of what the files hold: another one has everything exported again. */
+  version: Type.Literal(FILES_VERSION),
   /** When the latest pass ended that left nothing out, UTC milliseconds. */
   finishedAtMs: Type.Number(),
   tables: Type.Record(Type.String(), Type.Record(Type.String(), Day)),
@@ -43,6 +48,8 @@ interface Exported {
   readonly day: string;
   /** Days that its rows are kept; null = for ever. */
   readonly keptDays: number | null;
+  /** Columns that are computed when they are asked for, and not among all. */
+  readonly computed?: readonly string[];
 }
 
 type Retention = Pick<Config, "eventRetentionMonths" | "attemptRetentionDays">;
@@ -51,7 +58,7 @@ function exportedTables({ eventRetentionMonths, attemptRetentionDays }: Retentio
   // A month has 28 days at least: no day is read whose rows may be leaving.
   const eventDays = eventRetentionMonths * 28;
   return [
-    { table: "deliveries", day: "delivered_on", keptDays: null },
+    { table: "deliveries", day: "delivered_on", keptDays: null, computed: ["is_evidence"] },
     { table: "events", day: "toDate(received_at)", keptDays: eventDays },
     { table: "event_outcomes", day: "toDate(hour)", keptDays: eventDays },
     { table: "attempts", day: "toDate(at)", keptDays: attemptRetentionDays },
@@ -104,7 +111,7 @@ export async function exportDays(
     // Written with every table: a pass that is cut short need not repeat all of them.
     const isLast = exported.table === "attempts";
     const finishedAtMs = isLast ? nowMs : (known?.finishedAtMs ?? 0);
-    await writeManifest(deps, { version: 1, finishedAtMs, tables });
+    await writeManifest(deps, { version: FILES_VERSION, finishedAtMs, tables });
   }
   return files;
 }
@@ -142,12 +149,15 @@ async function daysOf(
   );
 }
 
-async function exportDay(deps: ExportDeps, { table, day: dayOf }: Exported, day: string) {
+async function exportDay(deps: ExportDeps, exported: Exported, day: string) {
   const { clickhouse, target, assertHeld } = deps;
+  const { table, day: dayOf, computed = [] } = exported;
   await mkdir(target.workFolder, { recursive: true, mode: 0o700 });
   const path = join(target.workFolder, `${table}.parquet`);
+  const columns = ["*", ...computed].join(", ");
+  const select = `SELECT ${columns} FROM ${table} FINAL WHERE ${dayOf} = toDate32({day:String})`;
   const { stream } = await clickhouse.exec({
-    query: `SELECT * FROM ${table} FINAL WHERE ${dayOf} = toDate32({day:String}) ORDER BY ALL FORMAT Parquet`,
+    query: `${await withTexts(clickhouse, select, { day })} ORDER BY ALL FORMAT Parquet`,
     query_params: { day },
   });
   await pipeline(stream as Readable, createWriteStream(path));

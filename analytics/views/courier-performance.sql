@@ -1,5 +1,5 @@
 -- Couriers by the month of delivery (Europe/Rome). Returns, and deliveries that are no evidence, are counted and left out of
--- every other figure.
+-- every other figure, which is NULL in a month without any other delivery.
 CREATE OR REPLACE VIEW courier_performance AS
 SELECT
     courier,
@@ -7,12 +7,12 @@ SELECT
     countIf(counts) AS deliveries,
     countIf(is_return) AS returns,
     countIf(NOT is_return AND NOT counts) AS left_out,
-    arraySort(groupArrayIf(lead_days, counts))[toUInt64(ceil(deliveries * 50 / 100))] AS lead_median,
-    round(avgIf(lead_days, counts), 1) AS lead_mean,
-    arraySort(groupArrayIf(lead_days, counts))[toUInt64(ceil(deliveries * 90 / 100))] AS lead_p90,
+    if(deliveries = 0, NULL, arraySort(groupArrayIf(lead_days, counts))[toUInt64(ceil(deliveries * 50 / 100))]) AS lead_median,
+    if(deliveries = 0, NULL, round(avgIf(lead_days, counts), 1)) AS lead_mean,
+    if(deliveries = 0, NULL, arraySort(groupArrayIf(lead_days, counts))[toUInt64(ceil(deliveries * 90 / 100))]) AS lead_p90,
     round(avgIf(transit_days, counts), 1) AS transit_mean,
-    round(countIf(attempts = 1 AND counts) / deliveries, 4) AS first_attempt_share,
-    round(countIf(exceptions > 0 AND counts) / deliveries, 4) AS exception_share,
+    round(countIf(attempts = 1 AND counts) / nullIf(deliveries, 0), 4) AS first_attempt_share,
+    round(countIf(exceptions > 0 AND counts) / nullIf(deliveries, 0), 4) AS exception_share,
     uniqExactIf(dest_cap, counts) AS dest_caps
 FROM
 (

@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { parquetMetadata } from "hyparquet";
 import {
   EXPIRING_DAYS,
   exportDays,
@@ -115,6 +116,34 @@ describe.each(CLICKHOUSE_KINDS)("the export, ClickHouse: %s", (kind) => {
     const query = `SELECT * FROM file('${path}', Parquet) ORDER BY 1, 2`;
     return (await reader.query({ query, format: "JSONEachRow" })).json();
   }
+
+  test("texts are texts in its files, those of a fixed length too, and what is computed is there", async () => {
+    await insert("deliveries", [delivery(1, "2026-11-03")]);
+    await pass();
+    const file = await Bun.file(pathOf("deliveries", "2026-11-03")).arrayBuffer();
+    const columns = new Map(parquetMetadata(file).schema.map((one) => [one.name, one]));
+    for (const name of ["company", "dest_cap", "courier"]) {
+      expect([name, columns.get(name)?.converted_type]).toEqual([name, "UTF8"]);
+    }
+    expect(columns.get("is_evidence")?.type).toBe("BOOLEAN");
+  });
+
+  test("a month of returns alone has no figures in courier_performance: NULL, not 0", async () => {
+    await insert("deliveries", [{ ...delivery(1, "2026-11-03"), is_return: true }]);
+    const query = "SELECT * FROM courier_performance";
+    const answer = await reader.query({ query, format: "JSONEachRow" });
+    expect(await answer.json()).toMatchObject([
+      {
+        deliveries: 0,
+        returns: 1,
+        lead_median: null,
+        lead_mean: null,
+        lead_p90: null,
+        first_attempt_share: null,
+        exception_share: null,
+      },
+    ]);
+  });
 
   test("writes what a table has of each day, and readers of Parquet find the same rows", async () => {
     await insert("deliveries", [
