@@ -12,7 +12,11 @@ RUN node_modules/.bin/bun tools/main.ts image-tree /image "$COMMIT"
 
 FROM debian:bookworm-slim
 ARG COMMIT=""
-LABEL org.opencontainers.image.title="Waybill" org.opencontainers.image.revision="$COMMIT"
+ARG VERSION=""
+ARG SOURCE=""
+LABEL org.opencontainers.image.title="Waybill" org.opencontainers.image.revision="$COMMIT" \
+  org.opencontainers.image.version="$VERSION" org.opencontainers.image.source="$SOURCE" \
+  org.opencontainers.image.licenses="LicenseRef-Proprietary"
 WORKDIR /app
 ENV NODE_ENV=production HOST=0.0.0.0 DATA_DIR=/data MIMALLOC_PURGE_DELAY=-1
 # The kernel passes process 1 no signal that it does not listen for yet: a container stopped in its first second would run on.

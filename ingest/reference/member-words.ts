@@ -56,8 +56,7 @@ export const MEMBER_WORDS: MemberWords = {
   "Problem.title": "Name of the HTTP status.",
   "Report.accepted": "Events that will be applied.",
   "Report.duplicate": "Events whose eventId was known.",
-  "Report.unknownTracking":
-    "Events of parcels that nobody has registered yet: set aside for 7 days.",
+  "Report.unknownTracking": "Events of parcels that nobody has registered yet: parked for 7 days.",
   "Report.invalid": "Events that violate the schema: correct them and send them again.",
   "Result.errors": "What is wrong with the event; absent unless it is INVALID.",
   access_token: "The token: send it as `Authorization: Bearer <token>`.",

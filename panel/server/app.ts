@@ -54,6 +54,7 @@ import { overviewRoute } from "#panel/server/operations/overview.ts";
 import { partitionsRoute } from "#panel/server/operations/partitions.ts";
 import { requestsRoute } from "#panel/server/operations/requests.ts";
 import { documentRoutes } from "#panel/server/pages/documents.ts";
+import { securityTxtRoute } from "#panel/server/pages/security-txt.ts";
 import { notFoundPage, webRoutes } from "#panel/server/pages/web.ts";
 import { closingRoutes } from "#panel/server/setup/close-entity.ts";
 import { exportRoute } from "#panel/server/setup/export.ts";
@@ -173,7 +174,8 @@ function webhooks(runtime: Runtime & PanelDeps) {
     .use(webhookStatsRoute(runtime))
     .use(missedRoute(runtime))
     .use(deliveryRoutes(runtime))
-    .use(webhookKitRoutes(runtime));
+    .use(webhookKitRoutes(runtime))
+    .use(securityTxtRoute(runtime));
 }
 
 function merchants(runtime: Runtime, mailer: Mailer) {

@@ -10,6 +10,7 @@ import { Refused } from "#core/runtime/runtime.ts";
 import { guideFiles } from "#panel/server/pages/guides.ts";
 import { BUILT, buildWeb } from "#panel/server/pages/web-bundle.ts";
 import { buildClientPackages } from "#tools/client-packages/packages.ts";
+import { noticesText } from "#tools/licences/notices.ts";
 import { cycloneDx } from "#tools/sbom/cyclonedx.ts";
 import { builtManifest } from "./built-manifest.ts";
 import { reachedFiles } from "./reached-files.ts";
@@ -17,6 +18,8 @@ import { reachedFiles } from "./reached-files.ts";
 /** Copied whole, but for the application: of that and of the client's package, only what these import. */
 const FOLDERS = ["analytics", "api", "core", "ingest", "panel", "processors", "cli", "demo"];
 const WEB = "panel/web";
+/** Of the bundled application's packages too, which are in no folder of the image. */
+const NOTICES = "NOTICES.txt";
 const OTHER_SOURCES = ["docs", "client/examples"];
 
 async function buildTree(out: string, commit?: string): Promise<void> {
@@ -37,6 +40,7 @@ async function buildTree(out: string, commit?: string): Promise<void> {
   await buildClientPackages(join(out, BUILT_CLIENTS));
   const sbom = cycloneDx(await Bun.file("package-lock.json").json(), packages);
   await writeFile(join(out, "sbom.json"), `${JSON.stringify(sbom, null, 2)}\n`);
+  await writeFile(join(out, NOTICES), await noticesText());
 }
 
 export const tool = command({

@@ -61,6 +61,8 @@ export interface Config {
   readonly mailFrom: string;
   /** Addresses that outgoing calls leave from; empty = those of this machine. */
   readonly outboundIps: readonly string[];
+  /** Null = nobody is named, and there is no security.txt. */
+  readonly securityContact: string | null;
   /** HTTP gateway that text messages are posted to; null = none are sent. */
   readonly smsGatewayUrl: string | null;
   readonly webhookAllowedCidrs: readonly Cidr[];
@@ -250,6 +252,7 @@ function configOf(values: Values): Omit<Config, "tracing" | "otelWarnings"> {
     smtpUrl: values.SMTP_URL,
     mailFrom: values.MAIL_FROM,
     outboundIps: values.OUTBOUND_IPS,
+    securityContact: values.SECURITY_CONTACT ?? null,
     smsGatewayUrl: values.SMS_GATEWAY_URL,
     webhookAllowedCidrs: values.WEBHOOK_ALLOWED_CIDRS,
     webhookCaFile: values.WEBHOOK_CA_FILE,

@@ -95,7 +95,9 @@ export const secret: Kind<string> = (value) =>
 
 /** @param protocols as in `URL.protocol`, with the colon */
 export function url(...protocols: readonly string[]): Kind<string> {
-  const starts = protocols.map((protocol) => `${protocol}//`).join(" or ");
+  const starts = protocols
+    .map((protocol) => (protocol === "mailto:" ? protocol : `${protocol}//`))
+    .join(" or ");
   return (value) => (isUrl(value, protocols) ? { value } : fault(`a URL starting with ${starts}.`));
 }
 

@@ -155,6 +155,10 @@ export const VARIABLES = {
     addresses,
     "Addresses that outgoing calls leave from, published at /ips.txt.",
   ),
+  SECURITY_CONTACT: optional(
+    url("mailto:", "https:"),
+    "Who takes reports of weaknesses, published at /.well-known/security.txt of the panel's port.",
+  ),
   SMTP_URL: optional(
     url("smtp:", "smtps:"),
     "Outgoing mail; without it mails become files under DATA_DIR/outbox.",

@@ -119,7 +119,7 @@ test("events find it by its new order reference at once, and by the old one stil
   );
   expect(outcomes).toEqual(["ACCEPTED", "ACCEPTED", "ACCEPTED", "ACCEPTED"]);
   const known = (await readHistory(api.runtime.redis, id)).map((fact) => fact.event.eventId);
-  // What had been set aside under the new reference is released with the first of them.
+  // What had been parked under the new reference is released with the first of them.
   expect(known.toSorted()).toEqual([
     ...["correct-1", "correct-2", "correct-3", "correct-4", "correct-early"],
   ]);

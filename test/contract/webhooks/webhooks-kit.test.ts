@@ -326,6 +326,20 @@ describe("what receivers may read without a token", () => {
     expect([response.status, await response.text()]).toEqual([200, ""]);
   });
 
+  test("security.txt names the contact that is configured, and when it expires (RFC 9116); 404 without one", async () => {
+    const path = "/.well-known/security.txt";
+    expect((await open(path)).status).toBe(404);
+    const config = { ...runtime.config, securityContact: "mailto:security@acme.test" };
+    const app = createPanelApp({ ...runtime, config }, { ready: async () => false } as never);
+    const response = await app.handle(new Request(`http://localhost${path}`));
+    expect(response.headers.get("content-type")).toBe("text/plain; charset=utf-8");
+    const text = await response.text();
+    expect(text).toStartWith("Contact: mailto:security@acme.test\nExpires: ");
+    const [, expires = ""] = /^Expires: (.*)$/m.exec(text) ?? [];
+    expect(Date.parse(expires)).toBeGreaterThan(runtime.live.now());
+    expect(Date.parse(expires)).toBeLessThan(runtime.live.now() + 365 * 86_400_000);
+  });
+
   test("the payload's JSON Schema holds for what is sent, consignee or not, and for the vector", async () => {
     const schema = await (await open("/webhooks/payload.schema.json")).json();
     expect(schema).toMatchObject({ $schema: expect.stringContaining("2020-12"), type: "object" });

@@ -36,6 +36,7 @@ const PUBLIC: Readonly<Record<Port, readonly string[]>> = {
     "GET /healthz",
     "GET /readyz",
     "GET /metrics",
+    "GET /.well-known/security.txt",
     "GET /ips.txt",
     "GET /webhooks/payload.schema.json",
     "GET /webhooks/asyncapi.json",
