@@ -30,6 +30,7 @@ import { channelSettingsRoutes } from "#panel/server/companies/channel-settings.
 import { channelRoutes } from "#panel/server/companies/channels.ts";
 import { companyRoutes } from "#panel/server/companies/companies.ts";
 import { companySetupRoutes } from "#panel/server/companies/company-setup.ts";
+import { channelStepsRoute } from "#panel/server/companies/onboarding.ts";
 import { panelOrdersRoute } from "#panel/server/companies/orders.ts";
 import { slipRoute } from "#panel/server/companies/slips.ts";
 import { suspensionRoute } from "#panel/server/companies/suspension.ts";
@@ -185,6 +186,7 @@ function merchants(runtime: Runtime, mailer: Mailer) {
     .use(boxRoutes(runtime))
     .use(companySetupRoutes(runtime))
     .use(suspensionRoute(runtime))
+    .use(channelStepsRoute(runtime))
     .use(channelSettingsRoutes(runtime))
     .use(channelCourierRoutes(runtime))
     .use(templateRoutes(runtime, mailer))

@@ -21,6 +21,7 @@ import {
 import { ChannelView, IssuedApiKeyView } from "#panel/server/companies/channels.ts";
 import { ChannelDetail, CompanyView } from "#panel/server/companies/companies.ts";
 import { AppliedChannel, AppliedCompany } from "#panel/server/companies/company-setup.ts";
+import { ChannelSteps } from "#panel/server/companies/onboarding.ts";
 import { ImportAnswer } from "#panel/server/couriers/catalogue-file.ts";
 import { AppliedCourier } from "#panel/server/couriers/courier-setup.ts";
 import { CourierView } from "#panel/server/couriers/courier-view.ts";
@@ -157,6 +158,7 @@ export const PANEL_API: Api = {
     Channel: ChannelView,
     ChannelDetail,
     AppliedCompany,
+    ChannelSteps,
     AppliedChannel,
     AppliedCourier,
     SetupFile: ExportedSetup,

@@ -12,6 +12,7 @@ import { type WebhookEvent, webhookPayload } from "#core/webhooks/rules/webhook-
 import { sampleIn } from "#core/webhooks/rules/webhook-sample.ts";
 import { clearFailing, DELETED_REASON } from "#core/webhooks/store/endpoints.ts";
 import { signedHeaders } from "#core/webhooks/store/signed-headers.ts";
+import { noteVerified } from "#core/webhooks/store/verified-endpoints.ts";
 import {
   answerTestRequest,
   type TestRequest,
@@ -79,6 +80,7 @@ async function answer(deps: TestEventDeps, request: TestRequest): Promise<void> 
 async function recordSuccess({ redis, live }: TestEventDeps, endpointId: string): Promise<void> {
   const configuration = await live.refresh();
   if (!configuration.endpoints.get(endpointId)?.active) return;
+  await noteVerified(redis, endpointId, live.now());
   await clearFailing(redis, configuration, endpointId, live.now());
 }
 

@@ -121,6 +121,8 @@ export const ENDPOINT_SETTINGS = {
 
 /** Called by the bundler: the panel's application gets the result, and no schema. */
 export const channelForm = () => formOf(CHANNEL_SETTINGS);
+export const courierForm = () => formOf(COURIER_SETTINGS);
+export const companyForm = () => formOf(COMPANY_SETTINGS);
 export const endpointForm = () => formOf(ENDPOINT_SETTINGS);
 /** Of a new one. */
 export const endpointDefaults = () => settingsAfter(ENDPOINT_SETTINGS, {}, {});

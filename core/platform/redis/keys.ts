@@ -66,6 +66,8 @@ export const RUNNING_KEYS = {
   /** List: downtimes, oldest first. */
   downtimes: "{waybill:running}:downtimes",
 };
+/** Hash: endpoint -> when a test event was delivered last (service clock, milliseconds). */
+export const VERIFIED_ENDPOINTS_KEY = "waybill:verified-endpoints";
 /** Hash: `channel:code` of an endpoint that the panel deleted -> fingerprint of its entry in the setup file. */
 export const DELETED_WEBHOOKS_KEY = "waybill:deleted-webhooks";
 /** Hash: kind, company, courier and address of each account of the panel, by its id (`account-index.ts`). */

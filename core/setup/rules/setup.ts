@@ -25,6 +25,7 @@ import {
 } from "#core/platform/schema/text-forms.ts";
 import { LANGUAGES } from "#core/shipments/rules/shipment.ts";
 import { StatusSchema } from "#core/statuses/rules/status.ts";
+import { faultsOfHeaders } from "#core/webhooks/rules/custom-headers.ts";
 import { faultOfWebhookUrl, WEBHOOK_V1_PROTOCOLS } from "#core/webhooks/rules/webhook-url.ts";
 
 /** Document 3, "Limits"; disabled ones count. */
@@ -601,9 +602,13 @@ function checkCompany(company: Remaining<SetupCompany>, path: string): Fault[] {
             : undefined,
         ),
         ...checkUrl(channel.webhookV1?.url, `${here}.webhookV1.url`, WEBHOOK_V1_PROTOCOLS),
-        ...(channel.webhooks ?? []).flatMap(({ url }, index) =>
-          checkUrl(url, `${here}.webhooks[${index}].url`),
-        ),
+        ...(channel.webhooks ?? []).flatMap(({ url, headers }, index) => [
+          ...checkUrl(url, `${here}.webhooks[${index}].url`),
+          ...faultsOfHeaders(headers).map((fault) => ({
+            ...fault,
+            path: `${here}.webhooks[${index}].${fault.path}`,
+          })),
+        ]),
         ...repeated(`${here}.sandbox`, channel.sandbox, ({ id }) => id?.toString()),
         ...repeated(
           `${here}.emails.templates`,

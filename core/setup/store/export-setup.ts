@@ -122,9 +122,11 @@ function keyEntry({ code, active, companyWideRead, scopes }: ApiKeyEntity): Setu
   return { code, active, companyWideRead, scopes: [...scopes] };
 }
 
+/** Custom headers are left out: they may hold credentials. */
 function webhookEntry(endpoint: EndpointEntity): SetupWebhook {
   const { code, url, alertEmail } = endpoint;
-  return { code, url, alertEmail, ...settingsOf(ENDPOINT_SETTINGS, endpoint) } as SetupWebhook;
+  const { headers: _, ...settings } = settingsOf(ENDPOINT_SETTINGS, endpoint);
+  return { code, url, alertEmail, ...settings } as SetupWebhook;
 }
 
 function emailsEntry({ emails }: ChannelEntity, templates: readonly TemplateEntity[]) {
@@ -187,5 +189,6 @@ function secretsOf(channels: readonly ChannelEntity[], { apiKeys, endpoints }: S
   const ids = new Set(channels.map(({ id }) => id));
   const keys = [...apiKeys.values()].filter(({ channelId }) => ids.has(channelId));
   const hooks = [...endpoints.values()].filter(({ channelId }) => ids.has(channelId));
-  return fingerprintOf([...keys.map(({ hash }) => hash), ...hooks.map(({ secret }) => secret)]);
+  const ofHooks = hooks.map(({ secret, headers }) => ({ secret, headers }));
+  return fingerprintOf([...keys.map(({ hash }) => hash), ...ofHooks]);
 }

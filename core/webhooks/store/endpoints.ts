@@ -32,6 +32,7 @@ import { ENDPOINTS_PER_CHANNEL } from "#core/setup/rules/setup.ts";
 import { drainQueues, ITEMS_PER_CALL } from "#core/webhooks/store/deliveries/deliveries.ts";
 import alertSource from "./alert.lua" with { type: "text" };
 import clearFailingSource from "./clear-failing.lua" with { type: "text" };
+import { forgetVerified } from "./verified-endpoints.ts";
 
 const alertScript = script(alertSource);
 const clearFailingScript = script(clearFailingSource);
@@ -118,6 +119,7 @@ export async function deleteEndpoint(
   });
   if (deleted) {
     await clearFailing(redis, configuration, endpointId, null);
+    await forgetVerified(redis, endpointId);
     await failWaiting(redis, configuration, endpointId, DELETED_REASON);
     const partition = endpointPartition(configuration, endpointId);
     if (partition !== null) await forgetAlerted(redis, partition, endpointId);

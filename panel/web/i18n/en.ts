@@ -1,5 +1,10 @@
 /** English. Italian has the same shape. */
-import type { CHANNEL_SETTINGS, ENDPOINT_SETTINGS } from "#core/configuration/rules/settings.ts";
+import type {
+  CHANNEL_SETTINGS,
+  COMPANY_SETTINGS,
+  COURIER_SETTINGS,
+  ENDPOINT_SETTINGS,
+} from "#core/configuration/rules/settings.ts";
 import type { FaultCode } from "#core/platform/schema/fault.ts";
 import type { Verdict } from "#core/webhooks/rules/trigger.ts";
 import type { CatalogueFault } from "#panel/server/couriers/catalogue-csv.ts";
@@ -13,6 +18,8 @@ export interface FieldWords {
   readonly placeholder?: string;
 }
 type ChannelWords = Readonly<Record<keyof typeof CHANNEL_SETTINGS, FieldWords>>;
+type CourierWords = Readonly<Record<keyof typeof COURIER_SETTINGS, FieldWords>>;
+type CompanyWords = Readonly<Record<keyof typeof COMPANY_SETTINGS, FieldWords>>;
 type EndpointWords = Readonly<Record<keyof typeof ENDPOINT_SETTINGS, FieldWords>>;
 
 export const en = {
@@ -724,6 +731,72 @@ export const en = {
     openApp: "Open in an authenticator app on this device",
     activate: "Activate",
     removeFactor: "Remove",
+  },
+  entries: {
+    newCourier: "New courier",
+    newCompany: "New company",
+    newChannel: "New channel",
+    create: "Create",
+    created: "Created.",
+    code: "Code",
+    codeHint: "Letters, digits and a few signs. It never changes.",
+    courierSettings: "Settings",
+    courierSettingsLead: "They take effect immediately, in every process.",
+    courierFields: {
+      name: { label: "Name" },
+      environment: { label: "Environment", hint: "As you call it, such as production." },
+      signatureRequired: {
+        label: "Every message must be signed",
+        hint: "A courier without a signing secret gets one.",
+      },
+      allowedIps: {
+        label: "Allowed addresses",
+        hint: "Addresses or networks such as 10.0.0.0/8. Empty: any.",
+      },
+      stockRelease: { label: "Stock releases" },
+      stockReleaseDate: { label: "Redelivery date" },
+      stockReleaseUrl: { label: "Gateway for stock releases" },
+    } satisfies CourierWords as CourierWords,
+    companyFields: {
+      name: { label: "Name" },
+      language: { label: "Language", hint: "Of labels, slips and invitations." },
+      seatPostcode: {
+        label: "Postal code of the seat",
+        hint: "The origin of benchmarks where a channel has no sender.",
+      },
+      products: { label: "Products" },
+    } satisfies CompanyWords as CompanyWords,
+    perSecond: "Messages per second",
+    burst: "Messages at once",
+    oauthClientId: "OAuth client",
+    oauthHint: "Empty: none. A new client gets a secret, which is shown once.",
+    subjects: "Client certificates: subjects",
+    fingerprints: "Client certificates: fingerprints",
+    withKey: "Issue an API key",
+    managed: { "setup.json": "managed by setup.json", panel: "managed here" },
+    managedHint:
+      "A setup file names it. What you change here stays until the file itself changes the same setting.",
+    closed: "Closed",
+    close: "Close",
+    closeCourier: "Its tokens and signing secrets stop working at once. It can be reopened.",
+    closeCompany: "Its keys, with those of its channels, stop working at once. It can be reopened.",
+    closeChannel: "Its keys stop working at once. It can be reopened.",
+    reopen: "Reopen",
+    closedNow: "Closed.",
+    reopenedNow: "Open again.",
+    secrets: "New secrets",
+    exportSetup: "Export as setup file",
+    lift: "Lift suspension",
+    lifted: "The key works again.",
+    steps: {
+      key: "API key",
+      courier: "Courier",
+      webhook: "Webhook",
+      verified: "Webhook verified by a test",
+      shipment: "First shipment",
+    },
+    missing: "Missing",
+    done: "Done",
   },
   merchants: {
     companies: "Companies",

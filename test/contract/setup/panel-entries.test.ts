@@ -167,10 +167,15 @@ describe("PATCH changes what is given", () => {
     expect([nobody.status, nobody.body.code]).toEqual([404, "COMPANY_NOT_FOUND"]);
     const faulty = await call("PATCH", "/channels/bottega-de", {
       couriers: [{ code: "NOBODY" }],
-      webhooks: [{ code: "w", url: "https://127.1.1.1/", alertEmail: "a@b.test" }],
+      webhooks: [
+        { code: "w", url: "https://8.8.8.8/", alertEmail: "a@b.test", headers: { Host: "x" } },
+      ],
       language: "xx",
     });
-    expect(paths(faulty)).toEqual(["couriers[0].code NOT_ALLOWED", "language NOT_ALLOWED"]);
+    expect(paths(faulty)).toEqual([
+      ...["couriers[0].code NOT_ALLOWED", "language NOT_ALLOWED"],
+      "webhooks[0].headers NOT_ALLOWED",
+    ]);
     const cleared = await call("PATCH", "/channels/bottega-de", { sender: null, active: false });
     expect([cleared.body.sender, cleared.body.active]).toEqual([null, false]);
     const unseated = await call("PATCH", "/companies/bottega", { seatPostcode: null });

@@ -8,7 +8,11 @@ import { FormDialog } from "#panel/web/forms/form-dialog.tsx";
 import { useFormat } from "#panel/web/i18n/format.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { usageQuery } from "#panel/web/pages/companies/queries.ts";
+import { RowButton } from "#panel/web/parts/row-button.tsx";
+import { tell, tellProblem } from "#panel/web/parts/tell.ts";
+import { useAction } from "#panel/web/parts/use-action.ts";
 import { useMay } from "#panel/web/parts/use-may.ts";
+import { queries } from "#panel/web/queries.ts";
 import { isShadow, SCOPES } from "./choices.ts";
 
 type ApiKey = Channel["apiKeys"][number];
@@ -20,6 +24,16 @@ export function ApiKeys({
 }) {
   const { t } = useText();
   const mayChange = useMay("keys:write");
+  const mayLift = useMay("channels:write");
+  const lifting = useAction({
+    mutationFn: (id: number) =>
+      call("delete", "/panel/api/api-keys/:id/suspension", { params: { id } }),
+    onError: tellProblem,
+    async onSuccess() {
+      tell(t.entries.lifted);
+      await queries.invalidateQueries({ queryKey: ["channels", channelCode] });
+    },
+  });
   const { data: usage } = useQuery(usageQuery(channelCode));
   const suspendedUntil = (id: number) =>
     usage?.suspendedKeys.find((one) => one.id === id)?.until ?? null;
@@ -39,7 +53,13 @@ export function ApiKeys({
         ],
         [
           t.merchants.state,
-          (key) => <KeyState apiKey={key} suspendedUntil={suspendedUntil(key.id)} />,
+          (key) => (
+            <KeyState
+              apiKey={key}
+              suspendedUntil={suspendedUntil(key.id)}
+              onLift={mayLift ? () => lifting.mutate(key.id) : null}
+            />
+          ),
         ],
         [t.merchants.scopes, (key) => <Scopes apiKey={key} />],
       ]}
@@ -64,16 +84,21 @@ export function ApiKeys({
 interface KeyStateProps {
   readonly apiKey: ApiKey;
   readonly suspendedUntil: string | null;
+  /** Null = the visitor may not. */
+  readonly onLift: (() => void) | null;
 }
 
-function KeyState({ apiKey: { active }, suspendedUntil }: KeyStateProps) {
+function KeyState({ apiKey: { active, code }, suspendedUntil, onLift }: KeyStateProps) {
   const { t } = useText();
   const f = useFormat();
   if (!active) return <Badge color="gray">{t.merchants.revokedState}</Badge>;
   return suspendedUntil === null ? (
     <Badge color="teal">{t.merchants.active}</Badge>
   ) : (
-    <Badge color="red">{t.merchants.suspendedUntil(f.minute(suspendedUntil))}</Badge>
+    <Group gap="xs">
+      <Badge color="red">{t.merchants.suspendedUntil(f.minute(suspendedUntil))}</Badge>
+      {onLift && <RowButton action={t.entries.lift} subject={code} onClick={onLift} />}
+    </Group>
   );
 }
 

@@ -7,12 +7,15 @@ import type { Channel } from "#panel/web/api/routes.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { ActiveBadge } from "#panel/web/pages/companies/active-badge.tsx";
 import { channelQuery } from "#panel/web/pages/companies/queries.ts";
+import { CloseButton } from "#panel/web/pages/entries/close-button.tsx";
+import { ManagedBadge } from "#panel/web/pages/entries/managed-badge.tsx";
 import { PageHead } from "#panel/web/parts/page-head.tsx";
 import { SwitchButton } from "#panel/web/parts/switch-button.tsx";
 import { useTab } from "#panel/web/parts/use-tab.ts";
 import { queries } from "#panel/web/queries.ts";
 import { ApiKeys } from "./api-keys.tsx";
 import { ChannelCouriers } from "./channel-couriers.tsx";
+import { ChannelOnboarding } from "./channel-onboarding.tsx";
 import { ChannelSettings } from "./channel-settings.tsx";
 import { MailSettings } from "./mail-settings.tsx";
 import { Templates } from "./templates.tsx";
@@ -23,6 +26,8 @@ export function ChannelPage() {
   const { t } = useText();
   const { code = "" } = useParams({ strict: false });
   const channel = useSuspenseQuery(channelQuery(code)).data;
+  const mayClose = useMayChange("channels:write", code);
+  const params = { channelCode: code };
   const [tab, setTab] = useTab(["keys", "couriers", "mails", "settings", "usage"]);
   return (
     <>
@@ -39,12 +44,22 @@ export function ChannelPage() {
         lead={
           <Group gap="xs">
             <ActiveBadge isActive={channel.active} />
+            <ManagedBadge entity={channel} />
             <span>{channel.code}</span>
           </Group>
         }
       >
         <Activation channel={channel} />
+        {mayClose && (
+          <CloseButton
+            closedAt={channel.closedAt}
+            text={t.entries.closeChannel}
+            close={() => call("delete", "/panel/api/channels/:channelCode", { params })}
+            reopen={() => call("post", "/panel/api/channels/:channelCode/reopen", { params })}
+          />
+        )}
       </PageHead>
+      {mayClose && <ChannelOnboarding channel={channel} />}
       <Tabs value={tab} onChange={setTab} keepMounted={false}>
         <Tabs.List mb="md">
           <Tabs.Tab value="keys">{t.merchants.keys}</Tabs.Tab>

@@ -1,5 +1,6 @@
 /** The companies that the visitor sees, with their channels. */
-import { Anchor, Card, Group } from "@mantine/core";
+import { Anchor, Button, Card, Group } from "@mantine/core";
+import { IconDownload } from "@tabler/icons-react";
 import { Link } from "@tanstack/react-router";
 import { createColumnHelper } from "@tanstack/react-table";
 import { useMemo } from "react";
@@ -9,13 +10,16 @@ import { useText } from "#panel/web/i18n/text.tsx";
 import { DataTable } from "#panel/web/parts/data-table.tsx";
 import { PageHead } from "#panel/web/parts/page-head.tsx";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
+import { useMay } from "#panel/web/parts/use-may.ts";
 import { usePaged } from "#panel/web/parts/use-paged.ts";
+import { NewCompany } from "./new-company.tsx";
 
 export function CompaniesPage() {
   const { t } = useText();
   const { rows, error, isLoading, onEnd } = usePaged(["companies", "list"], (cursor, signal) =>
     call("get", "/panel/api/companies", { query: { cursor }, signal }),
   );
+  const mayCreate = useMay("channels:write");
   const columns = useMemo(() => {
     const column = createColumnHelper<Company>();
     return [
@@ -44,7 +48,22 @@ export function CompaniesPage() {
   }, [t]);
   return (
     <>
-      <PageHead title={t.merchants.companies} lead={t.merchants.companiesLead} />
+      <PageHead title={t.merchants.companies} lead={t.merchants.companiesLead}>
+        {mayCreate && (
+          <>
+            <Button
+              component="a"
+              variant="default"
+              href="/panel/api/setup"
+              download="setup.json"
+              leftSection={<IconDownload size={16} aria-hidden />}
+            >
+              {t.entries.exportSetup}
+            </Button>
+            <NewCompany />
+          </>
+        )}
+      </PageHead>
       <ProblemNote error={error} />
       <Card padding={0}>
         <DataTable

@@ -1,22 +1,29 @@
 /** One company: its channels and its boxes. */
-import { Anchor, Breadcrumbs, SimpleGrid, Stack, Table } from "@mantine/core";
+import { Anchor, Breadcrumbs, Group, SimpleGrid, Stack, Table } from "@mantine/core";
 import { useSuspenseQuery } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
+import { call } from "#panel/web/api/call.ts";
 import type { Company } from "#panel/web/api/routes.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { languageName } from "#panel/web/pages/channels/choices.ts";
+import { CloseButton } from "#panel/web/pages/entries/close-button.tsx";
+import { ManagedBadge } from "#panel/web/pages/entries/managed-badge.tsx";
 import { Facts } from "#panel/web/parts/facts.tsx";
 import { PageHead } from "#panel/web/parts/page-head.tsx";
 import { ScrollTable } from "#panel/web/parts/scroll-table.tsx";
 import { Section } from "#panel/web/parts/section.tsx";
+import { useMay } from "#panel/web/parts/use-may.ts";
 import { ActiveBadge } from "./active-badge.tsx";
 import { Boxes } from "./boxes.tsx";
+import { CompanySettings } from "./company-settings.tsx";
+import { NewChannel } from "./new-channel.tsx";
 import { companyQuery } from "./queries.ts";
 
 export function CompanyPage() {
   const { t, language } = useText();
   const { code = "" } = useParams({ strict: false });
   const company = useSuspenseQuery(companyQuery(code)).data;
+  const mayChange = useMay("channels:write");
   return (
     <>
       <Breadcrumbs mb="xs">
@@ -24,18 +31,42 @@ export function CompanyPage() {
           {t.merchants.companies}
         </Anchor>
       </Breadcrumbs>
-      <PageHead title={company.name} lead={company.code} />
+      <PageHead
+        title={company.name}
+        lead={
+          <Group gap="xs">
+            <ManagedBadge entity={company} />
+            <span>{company.code}</span>
+          </Group>
+        }
+      >
+        {mayChange && (
+          <>
+            <CloseButton
+              closedAt={company.closedAt}
+              text={t.entries.closeCompany}
+              close={() => call("delete", "/panel/api/companies/:code", { params: { code } })}
+              reopen={() => call("post", "/panel/api/companies/:code/reopen", { params: { code } })}
+            />
+            {company.closedAt === null && <NewChannel companyCode={code} />}
+          </>
+        )}
+      </PageHead>
       <Stack gap="lg">
         <SimpleGrid cols={{ base: 1, lg: 2 }} spacing="lg">
           <Channels company={company} />
           <Section title={t.merchants.facts}>
-            <Facts
-              rows={[
-                [t.merchants.language, languageName(company.language, language)],
-                [t.merchants.seat, company.seatPostcode ?? "–"],
-                [t.merchants.products, company.products.join(", ") || "–"],
-              ]}
-            />
+            {mayChange && company.closedAt === null ? (
+              <CompanySettings company={company} />
+            ) : (
+              <Facts
+                rows={[
+                  [t.merchants.language, languageName(company.language, language)],
+                  [t.merchants.seat, company.seatPostcode ?? "–"],
+                  [t.merchants.products, company.products.join(", ") || "–"],
+                ]}
+              />
+            )}
           </Section>
         </SimpleGrid>
         <Boxes companyCode={company.code} boxes={company.boxes} />

@@ -17,6 +17,18 @@ export const channelQuery = (channelCode: string) =>
   });
 
 const USAGE_EVERY_MS = 10_000;
+const STEPS_EVERY_MS = 5_000;
+
+export const channelStepsQuery = (channelCode: string) =>
+  queryOptions({
+    queryKey: ["channels", channelCode, "onboarding"],
+    queryFn: ({ signal }) =>
+      call("get", "/panel/api/channels/:channelCode/onboarding", {
+        params: { channelCode },
+        signal,
+      }),
+    refetchInterval: STEPS_EVERY_MS,
+  });
 
 export const usageQuery = (channelCode: string) =>
   queryOptions({

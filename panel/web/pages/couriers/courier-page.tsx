@@ -16,6 +16,8 @@ import type { Courier } from "#panel/web/api/routes.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { QualitySection } from "#panel/web/pages/benchmarks/quality-section.tsx";
 import { qualityQuery } from "#panel/web/pages/benchmarks/queries.ts";
+import { CloseButton } from "#panel/web/pages/entries/close-button.tsx";
+import { ManagedBadge } from "#panel/web/pages/entries/managed-badge.tsx";
 import { PageHead } from "#panel/web/parts/page-head.tsx";
 import { Section } from "#panel/web/parts/section.tsx";
 import { SwitchButton } from "#panel/web/parts/switch-button.tsx";
@@ -25,6 +27,7 @@ import { meQuery, queries } from "#panel/web/queries.ts";
 import { AcceptingBadge } from "./accepting-badge.tsx";
 import { AccessList } from "./access-list.tsx";
 import { Catalogue } from "./catalogue.tsx";
+import { CourierSettings } from "./courier-settings.tsx";
 import { FirstDay } from "./first-day.tsx";
 import { MessageFinder } from "./message-finder.tsx";
 import { QualityLinks } from "./quality-links.tsx";
@@ -39,7 +42,15 @@ export function CourierPage() {
   const { code = "" } = useParams({ strict: false });
   const courier = useSuspenseQuery(courierQuery(code)).data;
   const mayShare = useMay("quality:share");
-  const [tab, setTab] = useTab(["access", "catalogue", "finder", "first-day", "quality"]);
+  const mayClose = useMay("couriers:write");
+  const [tab, setTab] = useTab([
+    "access",
+    "settings",
+    "catalogue",
+    "finder",
+    "first-day",
+    "quality",
+  ]);
   return (
     <>
       <Breadcrumbs mb="xs">
@@ -52,17 +63,27 @@ export function CourierPage() {
         lead={
           <Group gap="xs">
             <AcceptingBadge isAccepting={courier.acceptingEvents} />
+            <ManagedBadge entity={courier} />
             <span>{courier.code}</span>
           </Group>
         }
       >
         <Activation courier={courier} />
+        {mayClose && (
+          <CloseButton
+            closedAt={courier.closedAt}
+            text={t.entries.closeCourier}
+            close={() => call("delete", "/panel/api/couriers/:code", { params: { code } })}
+            reopen={() => call("post", "/panel/api/couriers/:code/reopen", { params: { code } })}
+          />
+        )}
       </PageHead>
       <Stack gap="lg">
-        <Onboarding courier={courier} />
+        <Onboarding courier={courier} onStep={setTab} />
         <Tabs value={tab} onChange={setTab} keepMounted={false}>
           <Tabs.List mb="md">
             <Tabs.Tab value="access">{t.couriers.access}</Tabs.Tab>
+            <Tabs.Tab value="settings">{t.entries.courierSettings}</Tabs.Tab>
             <Tabs.Tab value="catalogue">{t.couriers.catalogue}</Tabs.Tab>
             <Tabs.Tab value="finder">{t.couriers.finder}</Tabs.Tab>
             <Tabs.Tab value="first-day">{t.firstDay.tab}</Tabs.Tab>
@@ -73,6 +94,9 @@ export function CourierPage() {
               <AccessList code={code} kind="tokens" rows={courier.tokens} />
               <AccessList code={code} kind="signing-secrets" rows={courier.signingSecrets} />
             </SimpleGrid>
+          </Tabs.Panel>
+          <Tabs.Panel value="settings">
+            <CourierSettings courier={courier} />
           </Tabs.Panel>
           <Tabs.Panel value="catalogue">
             <Stack gap="lg">
@@ -107,8 +131,17 @@ const LABELS_BELOW = {
   separator: { marginTop: 17 },
 } as const;
 
+interface OnboardingProps {
+  readonly courier: Courier;
+  /** Shows the tab where the step is done. */
+  readonly onStep: (tab: string) => void;
+}
+
+/** Where each step is done. */
+const TAB_OF_STEP = ["access", "access", "catalogue", "access", "finder", "first-day"];
+
 /** The steps from a contract to the comparison of the first day, after which the courier is live. */
-function Onboarding({ courier }: { readonly courier: Courier }) {
+function Onboarding({ courier, onStep }: OnboardingProps) {
   const { t } = useText();
   const orientation = useMatches({ base: "vertical", md: "horizontal" } as const);
   const { data = [] } = useQuery(qualityQuery(QUALITY_DAYS));
@@ -128,11 +161,11 @@ function Onboarding({ courier }: { readonly courier: Courier }) {
         active={open === -1 ? steps.length : open}
         size="sm"
         orientation={orientation}
-        allowNextStepsSelect={false}
+        onStepClick={(step) => onStep(TAB_OF_STEP[step] ?? "access")}
         {...(orientation === "horizontal" && { wrap: false, styles: LABELS_BELOW })}
       >
         {steps.map(([label]) => (
-          <Stepper.Step key={label} label={label} allowStepSelect={false} />
+          <Stepper.Step key={label} label={label} />
         ))}
       </Stepper>
     </Section>

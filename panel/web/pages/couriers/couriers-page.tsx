@@ -9,16 +9,21 @@ import { useText } from "#panel/web/i18n/text.tsx";
 import { DataTable } from "#panel/web/parts/data-table.tsx";
 import { PageHead } from "#panel/web/parts/page-head.tsx";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
+import { useMay } from "#panel/web/parts/use-may.ts";
 import { AcceptingBadge } from "./accepting-badge.tsx";
+import { NewCourier } from "./new-courier.tsx";
 import { couriersQuery } from "./queries.ts";
 import { UnmappedCodes } from "./unmapped-codes.tsx";
 
 export function CouriersPage() {
   const { t } = useText();
   const { data, error, isPending } = useQuery(couriersQuery);
+  const mayCreate = useMay("couriers:write");
   return (
     <>
-      <PageHead title={t.couriers.title} lead={t.couriers.lead} />
+      <PageHead title={t.couriers.title} lead={t.couriers.lead}>
+        {mayCreate && <NewCourier />}
+      </PageHead>
       <Stack gap="lg">
         <ProblemNote error={error} />
         <Card padding={0}>
