@@ -777,7 +777,7 @@ export const en = {
     managedHint:
       "A setup file names it. What you change here stays until the file itself changes the same setting.",
     closed: "Closed",
-    close: "Close",
+    close: { courier: "Close courier", company: "Close company", channel: "Close channel" },
     closeCourier: "Its tokens and signing secrets stop working at once. It can be reopened.",
     closeCompany: "Its keys, with those of its channels, stop working at once. It can be reopened.",
     closeChannel: "Its keys stop working at once. It can be reopened.",

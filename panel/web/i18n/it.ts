@@ -876,7 +876,7 @@ export const it: Messages = {
     managedHint:
       "Un file di setup lo nomina. Ciò che cambi qui resta finché il file stesso non cambia la stessa impostazione.",
     closed: "Chiuso",
-    close: "Chiudi",
+    close: { courier: "Chiudi corriere", company: "Chiudi azienda", channel: "Chiudi canale" },
     closeCourier: "I suoi token e segreti di firma smettono subito di funzionare. Si può riaprire.",
     closeCompany:
       "Le sue chiavi, e quelle dei suoi canali, smettono subito di funzionare. Si può riaprire.",

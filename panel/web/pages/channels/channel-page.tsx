@@ -53,6 +53,7 @@ export function ChannelPage() {
         {mayClose && (
           <CloseButton
             closedAt={channel.closedAt}
+            action={t.entries.close.channel}
             text={t.entries.closeChannel}
             close={() => call("delete", "/panel/api/channels/:channelCode", { params })}
             reopen={() => call("post", "/panel/api/channels/:channelCode/reopen", { params })}

@@ -44,6 +44,7 @@ export function CompanyPage() {
           <>
             <CloseButton
               closedAt={company.closedAt}
+              action={t.entries.close.company}
               text={t.entries.closeCompany}
               close={() => call("delete", "/panel/api/companies/:code", { params: { code } })}
               reopen={() => call("post", "/panel/api/companies/:code/reopen", { params: { code } })}

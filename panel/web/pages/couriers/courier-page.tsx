@@ -72,6 +72,7 @@ export function CourierPage() {
         {mayClose && (
           <CloseButton
             closedAt={courier.closedAt}
+            action={t.entries.close.courier}
             text={t.entries.closeCourier}
             close={() => call("delete", "/panel/api/couriers/:code", { params: { code } })}
             reopen={() => call("post", "/panel/api/couriers/:code/reopen", { params: { code } })}

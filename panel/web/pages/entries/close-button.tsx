@@ -9,12 +9,13 @@ import { queries } from "#panel/web/queries.ts";
 
 interface CloseButtonProps {
   readonly closedAt: string | null;
+  readonly action: string;
   readonly text: string;
   readonly close: () => Promise<unknown>;
   readonly reopen: () => Promise<unknown>;
 }
 
-export function CloseButton({ closedAt, text, close, reopen }: CloseButtonProps) {
+export function CloseButton({ closedAt, action, text, close, reopen }: CloseButtonProps) {
   const { t } = useText();
   const [isAsking, setAsking] = useState(false);
   const isOpen = closedAt === null;
@@ -37,14 +38,14 @@ export function CloseButton({ closedAt, text, close, reopen }: CloseButtonProps)
   return (
     <>
       <Button variant="default" onClick={() => setAsking(true)}>
-        {t.entries.close}
+        {action}
       </Button>
       <Confirm
         opened={isAsking}
         onClose={() => setAsking(false)}
-        title={t.entries.close}
+        title={action}
         text={text}
-        action={t.entries.close}
+        action={action}
         isPending={switching.isPending}
         onConfirm={() => switching.mutate()}
       />
