@@ -65,6 +65,7 @@ import { traceRoute } from "#panel/server/shipments/trace.ts";
 import { trackingRoute } from "#panel/server/shipments/tracking.ts";
 import { deliveryRoutes } from "#panel/server/webhooks/deliveries.ts";
 import { webhookRoutes } from "#panel/server/webhooks/webhooks.ts";
+import { failuresRoute } from "#panel/server/webhooks/webhooks-failures.ts";
 import { webhookKitRoutes } from "#panel/server/webhooks/webhooks-kit.ts";
 import { missedRoute } from "#panel/server/webhooks/webhooks-missed.ts";
 import { webhookStatsRoute } from "#panel/server/webhooks/webhooks-stats.ts";
@@ -101,7 +102,7 @@ export function createPanelApp(
     .use(requestMetrics("panel"))
     .use(requestTarget())
     .use(ops(runtime.redis, { config: runtime.config, needs: STORE_NEEDS.panel }))
-    .use(operation(runtime, benchmarks))
+    .use(operation(runtime, benchmarks, insights))
     .use(couriers(runtime))
     .use(shipments({ ...runtime, archive }, insights))
     .use(webhooks({ ...runtime, archive }))
@@ -135,9 +136,9 @@ export function createPanelApp(
 
 // In groups: TypeScript infers the types of a single chain of all of them no longer.
 
-function operation(runtime: Runtime, benchmarks: Benchmarks) {
+function operation(runtime: Runtime, benchmarks: Benchmarks, insights: Insights | undefined) {
   return new Elysia({ name: "operation" })
-    .use(overviewRoute(runtime, benchmarks))
+    .use(overviewRoute(runtime, benchmarks, insights))
     .use(partitionsRoute(runtime))
     .use(deadLetterRoutes(runtime))
     .use(jobsRoute(runtime))
@@ -174,6 +175,7 @@ function webhooks(runtime: Runtime & PanelDeps) {
     .use(webhookTestRoutes(runtime))
     .use(webhookStatsRoute(runtime))
     .use(missedRoute(runtime))
+    .use(failuresRoute(runtime))
     .use(deliveryRoutes(runtime))
     .use(webhookKitRoutes(runtime))
     .use(securityTxtRoute(runtime));

@@ -97,7 +97,7 @@ const webhooksRoute = createRoute({
 const webhookRoute = createRoute({
   getParentRoute: () => insideRoute,
   path: "/webhooks/$id",
-  validateSearch: tabSearch,
+  validateSearch: (search) => textsOf(search, ["tab", "state", "q", "from", "to", "delivery"]),
   component: pageOf(() => import("./pages/webhooks/webhook-page.tsx"), "WebhookPage"),
 });
 

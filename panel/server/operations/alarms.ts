@@ -13,43 +13,13 @@ const LEDGER_MS = 60_000;
 const UNAVAILABLE_DOCS = "operations/incidents.md#when-the-store-is-unavailable";
 const WEBHOOK_DOCS = "webhooks.md#for-operators";
 
+/** Before the courier's code. */
+const SILENT = "COURIER_SILENT_";
+
 /** The gravest first. */
 export function alarmsOf(overview: Omit<Overview, "alarms">): Finding[] {
-  const { stores, lag, queues, webhooks, ledger } = overview;
-  const found: Finding[] = [];
-  if (stores.clickhouse.elsewhere) {
-    const text =
-      "This panel cannot read the embedded ClickHouse: only the process of the analytics role can. Benchmarks, SQL and archived shipments are missing here until CLICKHOUSE_URL names a server for all processes.";
-    found.push({
-      code: "CLICKHOUSE_ELSEWHERE",
-      severity: "warning",
-      text,
-      docs: "analytics.md#on-a-server-or-a-cluster",
-    });
-  } else if (!stores.clickhouse.ready) {
-    const text = "The analytics do not answer: benchmarks are unavailable, and changes wait.";
-    found.push({
-      code: "CLICKHOUSE_UNAVAILABLE",
-      severity: "critical",
-      text,
-      docs: UNAVAILABLE_DOCS,
-    });
-  }
-  const { away, replicasMissing } = stores.redis;
-  if (away.length > 0) {
-    const text = `A shard of Redis is unavailable: ${away.join(", ")}. What needs it is refused, and its figures are missing here.`;
-    found.push({ code: "REDIS_PART_AWAY", severity: "critical", text, docs: UNAVAILABLE_DOCS });
-  }
-  if (replicasMissing.length > 0) {
-    const nodes = replicasMissing.map((one) => `${one.node} ${one.replicas}/${one.wanted}`);
-    const text = `Masters of Redis without their replicas: ${nodes.join(", ")}.`;
-    found.push({
-      code: "REPLICAS_MISSING",
-      severity: "critical",
-      text,
-      docs: "operations/redis.md#replicas",
-    });
-  }
+  const { stores, lag, queues, webhooks, ledger, silentCouriers } = overview;
+  const found = storeAlarms(stores);
   if (Object.values(ledger.difference ?? {}).some((difference) => difference !== 0)) {
     const text = "The ledger does not balance.";
     found.push({
@@ -57,6 +27,7 @@ export function alarmsOf(overview: Omit<Overview, "alarms">): Finding[] {
       severity: "critical",
       text,
       docs: "operations/incidents.md#the-ledger",
+      page: "/overview",
     });
   }
   for (const { group, entries, seconds } of lag.filter((one) => one.seconds > LATE_SECONDS)) {
@@ -67,6 +38,7 @@ export function alarmsOf(overview: Omit<Overview, "alarms">): Finding[] {
       severity,
       text,
       docs: "operations/monitoring.md#alarms",
+      page: "/overview",
     });
   }
   if (queues.deadLetters > 0) {
@@ -76,18 +48,87 @@ export function alarmsOf(overview: Omit<Overview, "alarms">): Finding[] {
       severity: "warning",
       text,
       docs: "operations/incidents.md#dead-letters",
+      page: "/dead-letters",
     });
   }
   if (webhooks.oldestWaitingSeconds > OVERDUE_SECONDS) {
     const text = `A webhook has been waiting for ${Math.round(webhooks.oldestWaitingSeconds)} s.`;
-    found.push({ code: "WEBHOOKS_LATE", severity: "warning", text, docs: WEBHOOK_DOCS });
+    found.push({
+      code: "WEBHOOKS_LATE",
+      severity: "warning",
+      text,
+      docs: WEBHOOK_DOCS,
+      page: "/webhooks",
+    });
   }
   if (webhooks.failingEndpoints > 0) {
     const text = `Webhook endpoints that fail: ${webhooks.failingEndpoints}.`;
-    found.push({ code: "ENDPOINTS_FAILING", severity: "warning", text, docs: WEBHOOK_DOCS });
+    found.push({
+      code: "ENDPOINTS_FAILING",
+      severity: "warning",
+      text,
+      docs: WEBHOOK_DOCS,
+      page: "/webhooks",
+    });
+  }
+  for (const courier of silentCouriers) {
+    found.push({
+      code: `${SILENT}${courier}`,
+      severity: "warning",
+      text: `${courier} has sent far fewer events than in the same hours of the weeks before.`,
+      docs: "operations/couriers.md#a-silent-courier",
+      page: `/carriers/${courier}?tab=quality`,
+    });
   }
   const rank = ({ severity }: Finding) => (severity === "critical" ? 0 : 1);
   return found.sort((one, other) => rank(one) - rank(other));
+}
+
+function storeAlarms(stores: Overview["stores"]): Finding[] {
+  const found: Finding[] = [];
+  if (stores.clickhouse.elsewhere) {
+    const text =
+      "This panel cannot read the embedded ClickHouse: only the process of the analytics role can. Benchmarks, SQL and archived shipments are missing here until CLICKHOUSE_URL names a server for all processes.";
+    found.push({
+      code: "CLICKHOUSE_ELSEWHERE",
+      severity: "warning",
+      text,
+      docs: "analytics.md#on-a-server-or-a-cluster",
+      page: "/doctor",
+    });
+  } else if (!stores.clickhouse.ready) {
+    const text = "The analytics do not answer: benchmarks are unavailable, and changes wait.";
+    found.push({
+      code: "CLICKHOUSE_UNAVAILABLE",
+      severity: "critical",
+      text,
+      docs: UNAVAILABLE_DOCS,
+      page: "/doctor",
+    });
+  }
+  const { away, replicasMissing } = stores.redis;
+  if (away.length > 0) {
+    const text = `A shard of Redis is unavailable: ${away.join(", ")}. What needs it is refused, and its figures are missing here.`;
+    found.push({
+      code: "REDIS_PART_AWAY",
+      severity: "critical",
+      text,
+      docs: UNAVAILABLE_DOCS,
+      page: "/doctor",
+    });
+  }
+  if (replicasMissing.length > 0) {
+    const nodes = replicasMissing.map((one) => `${one.node} ${one.replicas}/${one.wanted}`);
+    const text = `Masters of Redis without their replicas: ${nodes.join(", ")}.`;
+    found.push({
+      code: "REPLICAS_MISSING",
+      severity: "critical",
+      text,
+      docs: "operations/redis.md#replicas",
+      page: "/doctor",
+    });
+  }
+  return found;
 }
 
 /** Remembers since when each finding stands without a break. */

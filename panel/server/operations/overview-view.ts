@@ -15,6 +15,7 @@ const Alarm = Type.Object({
   text: Type.String(),
   since: Type.String({ description: "when this panel noticed it, ISO 8601" }),
   docs: Type.String({ description: "page and section of the documents" }),
+  page: Type.String({ description: "of the panel, where the thing is" }),
 });
 
 const outcomes = {
@@ -86,6 +87,9 @@ export const Overview = Type.Object({
     failingEndpoints: Type.Integer({ description: "endpoints without success since a failure" }),
   }),
   alarms: Type.Array(Alarm, { description: "what somebody should look at, the gravest first" }),
+  silentCouriers: Type.Array(Type.String(), {
+    description: "codes of couriers that send far less than in the same hours of the weeks before",
+  }),
   numberConflicts: Type.Union([Type.Integer(), Type.Null()], {
     description: "listed by GET /panel/api/number-conflicts; null = missing",
   }),

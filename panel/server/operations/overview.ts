@@ -2,6 +2,7 @@
 
 import { Type } from "@sinclair/typebox";
 import type { Benchmarks } from "#analytics/benchmarks.ts";
+import type { Insights } from "#analytics/insights.ts";
 import { readArchiveProgress, readArchiveStatus } from "#core/archive/store/archive-status.ts";
 import { countConflicts } from "#core/events/store/number-conflicts.ts";
 import { route } from "#core/platform/http/access.ts";
@@ -23,6 +24,7 @@ import { panelRoutes } from "#panel/server/panel-routes.ts";
 import { alarmsOf, rememberAlarms } from "./alarms.ts";
 import { Overview } from "./overview-view.ts";
 import { keepSamples } from "./samples.ts";
+import { watchSilence } from "./silent-couriers.ts";
 
 interface Sample {
   readonly atMs: number;
@@ -41,8 +43,9 @@ const StreamedOverview = Type.Object({
 
 const SAMPLES = { everyMs: 5_000, kept: 12 } as const;
 
-export function overviewRoute(runtime: Runtime, benchmarks: Benchmarks) {
+export function overviewRoute(runtime: Runtime, benchmarks: Benchmarks, insights?: Insights) {
   const { redis } = runtime;
+  const silentCouriers = watchSilence(insights, runtime.live.now);
   const alarmsSince = rememberAlarms();
 
   async function takeSample(): Promise<Sample> {
@@ -60,7 +63,8 @@ export function overviewRoute(runtime: Runtime, benchmarks: Benchmarks) {
     const now = await takeSample();
     // A count can only be compared with one of the same partitions.
     const from = sampling.samples.find(({ missing }) => Bun.deepEquals(missing, now.missing));
-    const reading = await readOverview(runtime, benchmarks, from ?? now, now);
+    const read = await readOverview(runtime, benchmarks, from ?? now, now);
+    const reading = { ...read, silentCouriers: [...silentCouriers()] };
     return { ...reading, alarms: alarmsSince(alarmsOf(reading), runtime.live.now()) };
   }
 
@@ -103,7 +107,7 @@ async function readOverview(
   benchmarks: Benchmarks,
   from: Sample,
   now: Sample,
-): Promise<Omit<Overview, "alarms">> {
+): Promise<Omit<Overview, "alarms" | "silentCouriers">> {
   const missing: Missing = new Set(now.missing);
   const or = <T>(key: string, otherwise: T) => orMissing(redis, missing, key, otherwise);
   const [ledger, lags, queues, conflicts, clickhouse, overdueMs, failing, archive, progress] =

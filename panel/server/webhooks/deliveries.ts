@@ -9,7 +9,7 @@ import { route } from "#core/platform/http/access.ts";
 import { companyPartition } from "#core/platform/redis/keys.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { NO_ARCHIVE } from "#core/search/store/archive-search.ts";
-import type { StoredShipment } from "#core/shipments/store/shipments.ts";
+import { readHotShipments, type StoredShipment } from "#core/shipments/store/shipments.ts";
 import { v1ChannelId, v1EndpointId, v1Payload } from "#core/webhooks/rules/webhook-v1.ts";
 import {
   DELIVERY_LIFE_MS,
@@ -67,8 +67,17 @@ const LogFilters = Type.Object({
 const LogQuery = Type.Composite([listQuery, LogFilters]);
 type LogQuery = Static<typeof LogQuery>;
 
+const Numbered = Type.Object({
+  trackingNumber: Type.Union([Type.String(), Type.Null()], {
+    description:
+      "of its shipment; null where that is gone, and in lists where it is in the archive",
+  }),
+});
+const LoggedDelivery = Type.Composite([DeliveryView, Numbered]);
+const OneDelivery = Type.Composite([DeliveryDetail, Numbered]);
+
 const Log = Type.Object({
-  items: Type.Array(DeliveryView, { description: "newest first" }),
+  items: Type.Array(LoggedDelivery, { description: "newest first" }),
   nextCursor: Type.Union([Type.String(), Type.Null()], {
     description: "null on the last page; a page may be empty and have a next one",
   }),
@@ -138,7 +147,7 @@ function logRoutes(runtime: Deps) {
       ({ params }) => readDetail(runtime, params.deliveryId),
       route({
         access: { can: "webhooks:read", of: "delivery" },
-        response: DeliveryDetail,
+        response: OneDelivery,
         summary: "One delivery, with its body as an attempt would send it now",
       }),
     );
@@ -255,7 +264,8 @@ async function readDetail(runtime: Deps, deliveryId: string) {
   const configuration = await runtime.live.refresh();
   const shipment = await shipmentOf(runtime, delivery, configuration);
   const body = shipment ? bodyNow(delivery, shipment, configuration) : null;
-  return deliveryDetail(delivery, configuration, body);
+  const trackingNumber = shipment?.record.trackingNumber ?? null;
+  return { ...deliveryDetail(delivery, configuration, body), trackingNumber };
 }
 
 /** Wherever it is. Null when the endpoint is gone, or the shipment. @throws {Problem} 503 ARCHIVE_UNAVAILABLE */
@@ -329,7 +339,12 @@ async function readLog(
           live.now(),
         );
   const nextCursor = found.cursor && cursorText(found.cursor, filters);
-  const items = found.deliveries.map((one) => deliveryView(one, configuration));
+  const ids = [...new Set(found.deliveries.map(({ shipmentId }) => shipmentId))];
+  const shipments = await readHotShipments(redis, ids);
+  const items = found.deliveries.map((one) => ({
+    ...deliveryView(one, configuration),
+    trackingNumber: shipments.get(one.shipmentId)?.meta.trackingNumber ?? null,
+  }));
   return { items, nextCursor, cursor: nextCursor };
 }
 

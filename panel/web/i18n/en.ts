@@ -250,6 +250,7 @@ export const en = {
     severities: { warning: "Warning", critical: "Critical" },
     alarmSince: "Since",
     alarmDocs: "What to do",
+    alarmPage: "Show",
     alarmTexts: {
       clickhouse: "The analytics do not answer: benchmarks are unavailable, and changes wait.",
       clickhouseElsewhere:
@@ -262,6 +263,8 @@ export const en = {
         `Consumer ${group} is ${duration} behind, with ${counted(entries, "entry", "entries")}.`,
       deadLetters: (count: string) => `Dead letters: ${count}.`,
       webhooksLate: (duration: string) => `A webhook has been waiting for ${duration}.`,
+      silent: (courier: string) =>
+        `${courier} has sent far fewer events than in the same hours of the weeks before.`,
       endpoints: (count: string) => `Failing webhook endpoints: ${count}.`,
     },
   },
@@ -357,6 +360,16 @@ export const en = {
         : `Shipments without a later webhook: ${shipments}.`,
     missedMore: "There are more; only the shipments of the newest were counted.",
     nothingMissed: "Nothing was missed in the last 30 days.",
+    failures: "Errors",
+    failureGroup: (count: string, error: string, since: string) =>
+      `${count} × ${error} since ${since}`,
+    selectAll: "Select all that failed",
+    select: (event: string) => `Select ${event}`,
+    resend: (count: string) => `Send ${counted(count, "delivery", "deliveries")} again`,
+    resendQuestion: "Each is sent as new, with the shipment as it is now.",
+    resent: (done: string, of: string) => `${done} of ${of} queued`,
+    notResent: (count: string) => `${count} could not be queued`,
+    stop: "Stop",
     searchLog: "Tracking number or event id",
     logStates: {
       all: "All",

@@ -225,6 +225,7 @@ export const it: Messages = {
     severities: { warning: "Avviso", critical: "Critico" },
     alarmSince: "Dal",
     alarmDocs: "Che cosa fare",
+    alarmPage: "Mostra",
     alarmTexts: {
       clickhouse:
         "Gli analytics non rispondono: i benchmark non sono disponibili e le modifiche attendono.",
@@ -238,6 +239,8 @@ export const it: Messages = {
         `Il consumatore ${group} è indietro di ${duration}, con ${counted(entries, "voce", "voci")}.`,
       deadLetters: (count) => `Dead letter: ${count}.`,
       webhooksLate: (duration) => `Un webhook attende da ${duration}.`,
+      silent: (courier) =>
+        `${courier} ha inviato molti meno eventi che nelle stesse ore delle settimane prima.`,
       endpoints: (count) => `Endpoint webhook in errore: ${count}.`,
     },
   },
@@ -333,6 +336,15 @@ export const it: Messages = {
         : `Spedizioni senza un webhook successivo: ${shipments}.`,
     missedMore: "Ce ne sono altri: sono contate le spedizioni dei più recenti.",
     nothingMissed: "Negli ultimi 30 giorni non è andato perso nulla.",
+    failures: "Errori",
+    failureGroup: (count, error, since) => `${count} × ${error} dal ${since}`,
+    selectAll: "Seleziona tutte le fallite",
+    select: (event) => `Seleziona ${event}`,
+    resend: (count) => `Invia di nuovo ${counted(count, "consegna", "consegne")}`,
+    resendQuestion: "Ognuna parte come nuova, con la spedizione com'è adesso.",
+    resent: (done, of) => `${done} di ${of} in coda`,
+    notResent: (count) => `${count} non messe in coda`,
+    stop: "Ferma",
     searchLog: "Numero di tracking o id evento",
     logStates: {
       all: "Tutti",

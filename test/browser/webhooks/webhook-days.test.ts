@@ -344,6 +344,8 @@ describe("a merchant", () => {
     receiver.requests.length = 0;
     await choose("Switch on");
     await page.getByText("Active", { exact: true }).waitFor();
+    const errors = page.getByRole("region", { name: "Errors" });
+    await errors.getByRole("button", { name: /^2 × status 503 since/ }).waitFor();
     await page.getByRole("tab", { name: "Send again" }).click();
     await page.getByRole("radio", { name: "Each failed delivery" }).check();
     await page.getByRole("tabpanel").getByRole("button", { name: "Send again" }).click();
@@ -352,6 +354,28 @@ describe("a merchant", () => {
     expect(receiver.requests.map(({ body }) => body.data.event.statusCode)).toEqual([
       ...["IN_TRANSIT", "DELIVERED"],
     ]);
+  }, 300_000);
+
+  test("sends chosen deliveries again from the log, with their count first; a link shows the same log", async () => {
+    const { page, open } = day;
+    await open(`${endpoint}?state=delivered`);
+    await page.getByRole("link", { name: PARCELS[0], exact: true }).first().waitFor();
+    receiver.requests.length = 0;
+    await page
+      .getByRole("checkbox", { name: /^Select evt_/ })
+      .first()
+      .check();
+    await page.getByRole("button", { name: "Send 1 delivery again" }).click();
+    const question = page.getByRole("dialog");
+    await question.getByRole("button", { name: "Send 1 delivery again" }).click();
+    await page.getByText("1 of 1 queued").waitFor();
+    await eventually(() => receiver.requests.length === 1, "it is sent again");
+    await page.getByRole("textbox", { name: "Search" }).fill(PARCELS[1]);
+    await page.waitForURL(/q=DAY-2/);
+    await page.reload();
+    await page.getByRole("link", { name: PARCELS[1], exact: true }).first().waitFor();
+    expect(await page.getByRole("link", { name: PARCELS[0], exact: true }).count()).toBe(0);
+    expect(await accessFaults(page)).toEqual([]);
   }, 300_000);
 
   test("sees of a shipment the numbers it had, who was notified, and both clocks of each event", async () => {

@@ -7,6 +7,7 @@ import { startPanel } from "#panel/main.ts";
 import { createFeed } from "#panel/server/http/feed.ts";
 import { alarmsOf, rememberAlarms } from "#panel/server/operations/alarms.ts";
 import type { Overview } from "#panel/server/operations/overview-view.ts";
+import { PAGE_PATHS } from "#panel/web/paths.ts";
 import { makeAccount } from "#test/support/data/accounts.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
@@ -113,8 +114,15 @@ describe("alarms", () => {
       queues: { ...calm.queues, deadLetters: 1 },
       ledger: { ...calm.ledger, difference: { received: 1, applied: 0, webhooks: 0 } },
       webhooks: { ...calm.webhooks, oldestWaitingSeconds: 1_000, failingEndpoints: 1 },
+      silentCouriers: ["GLS_ITA"],
     });
-    expect(findings.length).toBe(lag.length + 5);
+    expect(findings.length).toBe(lag.length + 6);
+    expect(findings.find(({ code }) => code === "COURIER_SILENT_GLS_ITA")?.page).toBe(
+      "/carriers/GLS_ITA?tab=quality",
+    );
+    const panelPages = new Set<string>(PAGE_PATHS);
+    const pageOf = (path: string) => path.replace(/\?.*/, "").replace(/GLS_ITA$/, ":code");
+    expect(findings.filter(({ page }) => !panelPages.has(pageOf(page)))).toEqual([]);
     const clickhouse = { ...HEALTHY_CLICKHOUSE, ready: false, elsewhere: true };
     findings.push(...alarmsOf({ ...calm, stores: { ...calm.stores, clickhouse } }));
     const read = async (path: string) => (await fetch(`${panel.url}${path}`)).text();

@@ -472,6 +472,21 @@ describe("replaying a window", () => {
     expect(await items("?state=failed")).toHaveLength(3);
   });
 
+  test("groups what was given up by its error, and names the deliveries and their numbers", async () => {
+    const failures = async (query = "") =>
+      (await panel.call("GET", `/panel/api/webhooks/${id()}/failures${query}`)).body;
+    const failed = await items("?state=failed");
+    const { groups, isComplete } = await failures();
+    expect(isComplete).toBe(true);
+    expect(groups).toMatchObject([{ error: "status 400", deliveries: failed.length }]);
+    expect(new Set(groups[0].deliveryIds)).toEqual(
+      new Set(failed.map(({ deliveryId }) => deliveryId)),
+    );
+    expect((await failures("?to=2020-01-01")).groups).toEqual([]);
+    const { items: logged } = await get("?state=failed");
+    expect(logged[0].trackingNumber).toMatch(/^LOG-\d+$/);
+  });
+
   test("as latest_per_shipment: one delivery a shipment, its newest, with the shipment as it is", async () => {
     const older = await items("?state=failed");
     receiver.behave(400);

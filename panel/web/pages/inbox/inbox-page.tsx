@@ -16,6 +16,9 @@ import { InboxTable, useRuleText } from "./inbox-table.tsx";
 const EVERY_MS = 10_000;
 const OUTCOMES = ["INVALID", "UNKNOWN_TRACKING", "DUPLICATE"] as const;
 
+/** A rule in plain words is longer than a telephone is wide. */
+const WRAPPED = { label: { whiteSpace: "normal" }, inner: { textAlign: "start" } } as const;
+
 interface InboxSearch {
   readonly courier?: string;
   readonly outcome?: string;
@@ -92,6 +95,9 @@ function Inbox({ courier, outcome, code, onRule }: InboxProps) {
             key={`${group.outcome} ${group.code} ${group.path}`}
             variant="default"
             size="xs"
+            h="auto"
+            py={6}
+            styles={WRAPPED}
             onClick={() => onRule({ outcome: group.outcome, code: group.code })}
           >
             {ruleText(group)}: {f.whole(group.events)}

@@ -1,12 +1,16 @@
 /** What somebody should look at, the gravest first, each with its page of the documents. */
 import { Anchor, Badge, Group, Stack, Text } from "@mantine/core";
 import { IconAlertOctagon, IconAlertTriangle, IconCircleCheck } from "@tabler/icons-react";
+import { Link } from "@tanstack/react-router";
 import type { Overview } from "#panel/web/api/routes.ts";
 import type { Messages } from "#panel/web/i18n/en.ts";
 import { useFormat } from "#panel/web/i18n/format.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { Instant } from "#panel/web/parts/instant.tsx";
 import { Section } from "#panel/web/parts/section.tsx";
+
+/** Before the courier's code. */
+const SILENT = "COURIER_SILENT_";
 
 type Alarm = Overview["alarms"][number];
 
@@ -42,7 +46,7 @@ interface AlarmLineProps {
 function AlarmLine({ alarm, overview }: AlarmLineProps) {
   const { t } = useText();
   const f = useFormat();
-  const { severity, since, docs } = alarm;
+  const { severity, since, docs, page } = alarm;
   const Icon = severity === "critical" ? IconAlertOctagon : IconAlertTriangle;
   const colour = severity === "critical" ? "red" : "orange";
   const seconds = Math.max(0, (Date.parse(overview.at) - Date.parse(since)) / 1_000);
@@ -65,6 +69,10 @@ function AlarmLine({ alarm, overview }: AlarmLineProps) {
         </Group>
         <Text size="xs" c="dimmed">
           {t.overview.alarmSince} <Instant at={since} /> ({f.duration(Math.round(seconds))}) ·{" "}
+          <Anchor component={Link} to={page} size="xs">
+            {t.overview.alarmPage}
+          </Anchor>{" "}
+          ·{" "}
           <Anchor href={documentOf(docs)} size="xs">
             {t.overview.alarmDocs}
           </Anchor>
@@ -88,6 +96,7 @@ function alarmText(
   const { alarmTexts } = words;
   const late = lag.find(({ group }) => code === `LAG_${group.toUpperCase()}`);
   if (late) return alarmTexts.lag(late.group, f.duration(late.seconds), f.whole(late.entries));
+  if (code.startsWith(SILENT)) return alarmTexts.silent(code.slice(SILENT.length));
   switch (code) {
     case "CLICKHOUSE_UNAVAILABLE":
       return alarmTexts.clickhouse;

@@ -68,6 +68,9 @@ export const statusDetailsQuery = queryOptions({
 
 export interface LogFilter {
   readonly state: string;
+  /** Days. */
+  readonly from: string;
+  readonly to: string;
   readonly eventId: string;
   readonly trackingNumber: string;
 }
