@@ -37,7 +37,8 @@ it generates are printed once, on standard error. If the file has errors, it lis
     }
     if (file === undefined) {
       const $schema = "https://json-schema.org/draft/2020-12/schema";
-      const text = JSON.stringify({ $schema, ...publishedSchema(SetupFile) }, null, 2);
+      const $id = "urn:waybill:setup-file:1";
+      const text = JSON.stringify({ $schema, $id, ...publishedSchema(SetupFile) }, null, 2);
       process.stdout.write(`${text}\n`);
     } else {
       const written = await apply(file, env);

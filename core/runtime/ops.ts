@@ -17,6 +17,7 @@ import {
   ledgerEntries,
   registry,
   replicasMissing,
+  withPlainNames,
 } from "#core/platform/process/metrics.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import { missingReplicas } from "#core/platform/redis/replicas.ts";
@@ -156,7 +157,7 @@ function metricsOf(redis: Redis): () => Promise<string> {
       measureAttemptLog(redis),
       missingReplicas(redis).then((missing) => replicasMissing.set(missing)),
     ]);
-    return registry.metrics();
+    return withPlainNames(await registry.metrics());
   });
   shared.set(redis, metrics);
   return metrics;

@@ -12,7 +12,7 @@ import type { Failure, Handler, LogItem } from "#core/platform/log/consumer.ts";
 import { chunks } from "#core/platform/process/chunks.ts";
 import { factsApplied } from "#core/platform/process/metrics.ts";
 import { nextTurn } from "#core/platform/process/next-turn.ts";
-import { continueTrace, type TracedWork } from "#core/platform/process/tracing.ts";
+import { continueTrace, messageFacts, type TracedWork } from "#core/platform/process/tracing.ts";
 import { shipmentPartition } from "#core/platform/redis/keys.ts";
 import { describeFailure } from "#core/platform/redis/store-unavailable.ts";
 import { isShardUnavailable } from "#core/platform/redis/unavailable-shard.ts";
@@ -111,6 +111,7 @@ function arrivalOf(entry: LogItem): Arrival {
   if (span === null) return { entry, logged, span };
   const { courier, event, messageId = "", shipmentId } = logged;
   span.set({
+    ...messageFacts("event", "track"),
     "waybill.courier": courier,
     "waybill.event_id": event.eventId,
     "waybill.message_id": messageId,

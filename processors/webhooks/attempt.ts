@@ -10,7 +10,12 @@ import {
   deliveryAttempts,
   internalErrors,
 } from "#core/platform/process/metrics.ts";
-import { continueTrace, sentOf, type TracedWork } from "#core/platform/process/tracing.ts";
+import {
+  continueTrace,
+  type SpanFacts,
+  sentOf,
+  type TracedWork,
+} from "#core/platform/process/tracing.ts";
 import type { Vault } from "#core/platform/secrets/secrets.ts";
 import { loadSignOf, pauseMs } from "#core/webhooks/rules/concurrency.ts";
 import {
@@ -126,6 +131,7 @@ async function sendRequest(
 ): Promise<Finished> {
   const attempt = leased.attemptsMade + 1;
   const span = beginAttempt(leased, attempt, leased.fact().traceparent);
+  span?.set(targetFacts(to.url));
   const traceparent = sentOf(span);
   if (traceparent !== undefined) headers["traceparent"] = traceparent;
   const allowHttp = acknowledgement !== null;
@@ -191,12 +197,24 @@ function beginAttempt(
   return span;
 }
 
+/** A path may hold the receiver's secret. */
+function targetFacts(text: string): SpanFacts {
+  const { protocol, hostname, port } = new URL(text);
+  return {
+    "server.address": hostname,
+    "server.port": Number(port || (protocol === "https:" ? 443 : 80)),
+    "url.full": `${protocol}//${hostname}${port && `:${port}`}/REDACTED`,
+  };
+}
+
 async function traced(span: TracedWork | null, sending: Promise<Sent>): Promise<Sent> {
   if (span === null) return sending;
   try {
     const sent = await sending;
     if (sent.kind === "answered") span.set({ "http.response.status_code": sent.httpStatus });
-    span.end(errorOf(sent) ?? undefined);
+    const failure = errorOf(sent);
+    if (failure !== null) span.set({ "error.type": failure });
+    span.end(failure ?? undefined);
     return sent;
   } catch (error) {
     span.end((error as Error).name);

@@ -4,7 +4,7 @@ import type { Channel } from "#core/configuration/store/configuration.ts";
 import type { Live } from "#core/configuration/store/live.ts";
 import type { Failure, Handler, LogItem } from "#core/platform/log/consumer.ts";
 import { webhookDecisions } from "#core/platform/process/metrics.ts";
-import { continueTrace, type TracedWork } from "#core/platform/process/tracing.ts";
+import { continueTrace, messageFacts, type TracedWork } from "#core/platform/process/tracing.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import { type ChangeSummary, decodeChangeEntry } from "#core/shipments/store/change-log.ts";
 import { decide, type Subscription, type Verdict } from "#core/webhooks/rules/trigger.ts";
@@ -63,6 +63,7 @@ function traceOf(decision: Decision): { traced: Decision; span: TracedWork | nul
   if (span === null) return { traced: decision, span };
   const sends = verdicts.filter(({ verdict }) => verdict === "send").length;
   span.set({
+    ...messageFacts("change", "decide"),
     "waybill.webhook_event_id": eventId,
     "waybill.shipment_id": shipmentId,
     "waybill.endpoints": verdicts.length,

@@ -20,19 +20,25 @@ export function requestTraces(role: "ingest" | "api" | "panel") {
         ? null
         : beginTrace("server", request.method, request.headers.get("traceparent"));
       if (span === null) return answer();
-      span.set({ "http.request.method": request.method, "waybill.role": role });
+      span.set({
+        "http.request.method": request.method,
+        "url.scheme": request.url.slice(0, request.url.indexOf(":")),
+        "waybill.role": role,
+      });
       const response = await withSpan(span, answer);
       const { status, headers } = response;
       span.set({ "http.response.status_code": status });
       const requestId = headers.get("x-request-id");
       if (requestId !== null) span.set({ "waybill.request_id": requestId });
+      if (status >= SERVER_ERROR) span.set({ "error.type": String(status) });
       span.end(status >= SERVER_ERROR ? `HTTP ${status}` : undefined);
       return response;
     })
     .onTransform({ as: "global" }, ({ request, route }) => {
       const span = currentSpan();
       span?.rename(`${request.method} ${route}`);
-      span?.set({ "http.route": route });
+      // OpenTelemetry asks for the path and lets it be redacted: ids and tokens in paths are nobody's business.
+      span?.set({ "http.route": route, "url.path": route });
     });
 }
 

@@ -11,6 +11,18 @@ collectDefaultMetrics({
   eventLoopMonitoringPrecision: LOOP_SAMPLE_MS,
 });
 
+/**
+ * The metrics of the process under the names that Prometheus's own libraries give them too, such as `process_cpu_seconds_total`,
+ * beside those with our prefix, which dashboards and alarms ask for.
+ */
+export function withPlainNames(text: string): string {
+  const lines = text.split("\n").filter((line) => OF_PROCESS.test(line));
+  const plain = lines.map((line) => line.replace("waybill_process_", "process_"));
+  return plain.length === 0 ? text : `${text.trimEnd()}\n${plain.join("\n")}\n`;
+}
+
+const OF_PROCESS = /^(# (HELP|TYPE) )?waybill_process_/;
+
 const registers = [registry];
 
 /** 1 for each role of this process. */

@@ -61,6 +61,16 @@ export function continueTrace(
   return tracing === null || parent === undefined ? null : tracing.begin(kind, name, parent);
 }
 
+/** What OpenTelemetry asks of the span of a message that is processed. @param log such as `event` */
+export function messageFacts(log: "event" | "change", operation: string): SpanFacts {
+  return {
+    "messaging.system": "redis",
+    "messaging.destination.name": log,
+    "messaging.operation.name": operation,
+    "messaging.operation.type": "process",
+  };
+}
+
 /** The span of the request that is being answered, wherever its work goes on. */
 export function currentSpan(): TracedWork | null {
   return tracing === null ? null : (current.getStore() ?? null);

@@ -138,11 +138,26 @@ describe("with a collector", () => {
         "http.response.status_code": 200,
         "waybill.courier": "GLS_ITA",
         "waybill.accepted": 1,
+        // What OpenTelemetry's conventions require.
+        "http.request.method": "POST",
+        "http.route": "/v1/events",
+        "url.path": "/v1/events",
+        "url.scheme": "http",
       },
     });
     expect(request?.facts["waybill.request_id"]).toBeString();
     expect(track?.facts).toMatchObject({ "waybill.event_id": sent.eventId });
+    expect(track?.facts).toMatchObject({
+      "messaging.system": "redis",
+      "messaging.destination.name": "event",
+      "messaging.operation.name": "track",
+      "messaging.operation.type": "process",
+    });
+    expect(decide?.facts).toMatchObject({ "messaging.destination.name": "change" });
     expect(send?.facts).toMatchObject({ "http.response.status_code": 202, "waybill.attempt": 1 });
+    expect(send?.facts["server.address"]).toBeString();
+    expect(send?.facts["server.port"]).toBeNumber();
+    expect(send?.facts["url.full"]).toEndWith("/REDACTED");
     expect(collector.authorizations).toContain("Bearer collector-token");
     expect(JSON.stringify([...spans.values()])).not.toContain(sent.trackingNumber);
   });

@@ -171,6 +171,10 @@ describe("METRICS_PORT", () => {
     for (const role of ["ingest", "api", "panel"]) {
       expect(text).toContain(`waybill_http_request_seconds_count{role="${role}",status="5xx"} 0`);
     }
+    // Under the names of Prometheus's own libraries too.
+    for (const name of ["process_cpu_seconds_total", "process_resident_memory_bytes"]) {
+      expect(text).toMatch(new RegExp(`^${name}(\\{.*\\})? [\\d.e+]+$`, "m"));
+    }
     // An alarm would miss the first incident of a counter that begins with it.
     expect(await countersMissing(text)).toEqual([]);
     for (const group of [
