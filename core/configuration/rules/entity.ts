@@ -5,14 +5,7 @@
  * A setting is a TypeBox schema. Its `default` holds where neither a file nor the panel has said anything, and for what earlier
  * versions have stored, which have no such field. Without one an absent text is empty, a number 0, a switch off and a list empty.
  */
-import {
-  type Static,
-  type TObject,
-  type TOptional,
-  type TSchema,
-  type TUnsafe,
-  Type,
-} from "@sinclair/typebox";
+import { type Static, type TOptional, type TSchema, type TUnsafe, Type } from "@sinclair/typebox";
 
 export type Fields = Readonly<Record<string, TSchema>>;
 export type ValuesOf<F extends Fields> = { readonly [N in keyof F]: Static<F[N]> };
@@ -94,15 +87,7 @@ function withoutNull(schema: TSchema): TSchema {
     : schema;
 }
 
-/** The body that changes settings: what is absent stays as it is. */
-export function patchOf<S extends Fields>(settings: S): TObject<Optional<S>> {
-  return Type.Object(patchMembers(settings), {
-    additionalProperties: false,
-    minProperties: 1,
-    description: "absent = as it is",
-  });
-}
-
+/** The settings as members of a body that changes them: what is absent stays as it is. */
 export function patchMembers<S extends Fields>(settings: S): Optional<S> {
   const members = mapped(settings, ({ default: _, ...schema }) => Type.Optional(schema as TSchema));
   return members as Optional<S>;
