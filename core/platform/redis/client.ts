@@ -33,6 +33,7 @@ const CLUSTER_SILENT_MS = limit(
  * never answers.
  */
 function newCluster(urls: readonly string[]) {
+  const { tls, ...credentials } = accessIn(urls);
   return createCluster({
     // Twice: a master that the first round has given up does not hold up the second.
     rootNodes: [...urls, ...urls].map((url) => ({
@@ -40,8 +41,18 @@ function newCluster(urls: readonly string[]) {
       socket: { socketTimeout: ASK_AT_START_MS },
     })),
     topologyRefreshOnReconnectionAttemptStrategy: SEARCH_AFTER_MS,
-    defaults: { ...COMMON, socket: { socketTimeout: CLUSTER_SILENT_MS } },
+    defaults: { ...COMMON, ...credentials, socket: { tls, socketTimeout: CLUSTER_SILENT_MS } },
   });
+}
+
+/** A cluster names its other nodes by host and port alone: they are reached as the first configured one is. */
+function accessIn([first = ""]: readonly string[]) {
+  const { protocol, username, password } = new URL(first);
+  return {
+    tls: protocol === "rediss:",
+    ...(username && { username: decodeURIComponent(username) }),
+    ...(password && { password: decodeURIComponent(password) }),
+  };
 }
 
 /** A master that cannot be reached for this long may have a successor: other nodes are asked, and again as often. */
