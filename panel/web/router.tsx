@@ -9,6 +9,7 @@ import {
   Outlet,
   redirect,
 } from "@tanstack/react-router";
+import { isGuest } from "./api/guest.ts";
 import { pageOf } from "./page-of.ts";
 import { OverviewPage } from "./pages/overview/overview-page.tsx";
 import { NotFoundPage } from "./parts/not-found-page.tsx";
@@ -64,6 +65,7 @@ const insideRoute = createRoute({
   id: "inside",
   component: Layout,
   beforeLoad: async ({ location }) => {
+    if (isGuest()) throw redirect({ to: "/login", search: { next: location.href } });
     try {
       await queries.ensureQueryData(meQuery);
     } catch (error) {

@@ -83,13 +83,3 @@ function idBefore(lines: Buffer, start: number): number {
   }
   return id;
 }
-
-/** The ids of all lines, of which there are few or none any more. */
-export function idsOfLines(lines: Buffer): number[] {
-  const ids: number[] = [];
-  for (let at = 0; at < lines.length; at = endOfLine(lines, at)) {
-    while (at < lines.length && (lines[at] as number) >= HEAD) at += 1;
-    ids.push(idBefore(lines, at));
-  }
-  return ids;
-}

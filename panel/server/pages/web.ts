@@ -35,8 +35,9 @@ export function webRoutes({ config }: Pick<Runtime, "config">) {
   for (const path of PAGE_PATHS) {
     app.get(path, async ({ request }) => {
       // Nobody who is not logged in is answered by the API.
-      const first = sessionIdOf({ config }, request) === "" ? [] : FIRST_CALLS[path];
-      const page = shellResponse(await webBundle(config.dataDir), { first });
+      const isGuest = sessionIdOf({ config }, request) === "";
+      const first = isGuest ? [] : FIRST_CALLS[path];
+      const page = shellResponse(await webBundle(config.dataDir), { first, isGuest });
       return path === SHARED_QUALITY_PATH ? unshared(page) : page;
     });
   }
@@ -85,11 +86,13 @@ const FIRST_CALLS: Readonly<Partial<Record<PagePath, readonly string[]>>> = {
 interface ShellOptions {
   readonly status?: number;
   readonly first?: readonly string[] | undefined;
+  /** Without a session: the application need not ask (`panel/web/api/guest.ts`). */
+  readonly isGuest?: boolean;
 }
 
 function shellResponse(
   { script, styles }: WebBundle,
-  { status = 200, first = [] }: ShellOptions,
+  { status = 200, first = [], isGuest = false }: ShellOptions,
 ): Response {
   const nonce = randomBytes(16).toString("base64");
   const page = htmlPage(
@@ -97,6 +100,7 @@ function shellResponse(
     html`<div id="root"></div>
 <noscript>The control panel needs JavaScript.</noscript>`,
     html`${styles.map((style) => html`<link rel="stylesheet" href="/assets/${style}">`)}
+${isGuest ? html`<meta name="waybill-visitor" content="guest">` : null}
 ${first.map((path) => html`<link rel="preload" as="fetch" crossorigin href="${path}">`)}
 <script type="module" src="/assets/${script}" nonce="${nonce}"></script>`,
   );

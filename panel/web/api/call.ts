@@ -1,5 +1,6 @@
 /** Calls of the panel's HTTP API with the session's cookie. */
 import { limit } from "#core/platform/schema/limit.ts";
+import { forgetGuest } from "./guest.ts";
 import type { Reply } from "./routes.ts";
 
 export interface Violation {
@@ -117,6 +118,7 @@ async function ask(method: string, path: string, options: CallOptions): Promise<
     throw noAnswer(method, options, error);
   });
   if (response.ok) {
+    if (method !== "get") forgetGuest();
     const tag = response.headers.get("etag");
     if (tag !== null) match.version = tag.slice(1, -1);
     return { response, done };
