@@ -6,7 +6,6 @@
 import {
   clickhouseErrorType,
   keepClickhouse,
-  NotWrittenHere,
   openClickhouse,
 } from "#analytics/clickhouse/clickhouse.ts";
 import { readClickhouseFacts } from "#analytics/clickhouse/clickhouse-facts.ts";
@@ -37,16 +36,13 @@ import { Problem } from "#core/platform/errors/problem.ts";
 import { benchmarkFailures } from "#core/platform/process/metrics.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 
-/** `elsewhere`: the embedded ClickHouse is read by another process only, and how it is there is not known here. */
-export type BenchmarkState = "ready" | "unavailable" | "elsewhere";
-
 /** Questions throw `Problem` 503 BENCHMARKS_UNAVAILABLE while ClickHouse is unavailable. */
 export interface Benchmarks {
   /** Rows with data first, fastest first. */
   deliveryTimes(query: DeliveryTimesQuery): Promise<CourierTimes[]>;
   /** Ranked rows first, best first. */
   efficiencyIndex(query: DeliveryTimesQuery): Promise<CourierEfficiency[]>;
-  state(): Promise<BenchmarkState>;
+  ready(): Promise<boolean>;
   /** What ClickHouse tells of itself; null while it does not answer. */
   facts(): Promise<ClickhouseFacts | null>;
   close(): Promise<void>;
@@ -133,11 +129,13 @@ export async function openBenchmarks(config: Config): Promise<Benchmarks> {
     async efficiencyIndex(query) {
       return efficiencyIndex(query, await cells({ ...query, couriers: [] }));
     },
-    state: () =>
-      store.client().then(
-        async (client) => ((await client.ping({ select: true })).success ? "ready" : "unavailable"),
-        (error) => (error instanceof NotWrittenHere ? "elsewhere" : "unavailable"),
-      ),
+    async ready() {
+      const ping = await store.client().then(
+        (client) => client.ping({ select: true }),
+        () => null,
+      );
+      return ping?.success ?? false;
+    },
     facts: () =>
       store
         .client()

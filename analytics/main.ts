@@ -8,7 +8,6 @@ import {
   openClickhouse,
 } from "#analytics/clickhouse/clickhouse.ts";
 import { openProbe } from "#analytics/clickhouse/clickhouse-probe.ts";
-import { isOpenElsewhere } from "#analytics/clickhouse/open-elsewhere.ts";
 import { schemaTurn } from "#analytics/clickhouse/schema-turn.ts";
 import { startDraining } from "#analytics/write/drain-counts.ts";
 import { attemptsHandler } from "#analytics/write/write-attempts.ts";
@@ -40,8 +39,6 @@ const ATTEMPT_BATCH = 50;
 const ATTEMPT_LINGER_MS = 500;
 /** Entries of the audit log: at most about 8 MB in one batch. */
 const AUDIT_BATCH = 1_000;
-/** What such a process says of itself. */
-const STANDS_BY = "the embedded ClickHouse is open in another process";
 /** How soon a process that stands by notices that the embedded folder is free. */
 const STAND_BY_MS = 1_000;
 
@@ -64,22 +61,18 @@ async function start(runtime: Runtime, isAlone: boolean): Promise<Running> {
     runtime.listeners.get("analytics") ?? bindAnalytics(runtime.config, runtime.log, null);
   const store = keepClickhouse(() => openWriter(runtime));
   const stopping = new AbortController();
-  const standby: Standby = { reason: null };
   await firstOpening(runtime, store);
-  const writing = folderIsOurs(runtime, store, stopping.signal, standby).then((isOurs) =>
+  const writing = folderIsOurs(runtime, store, stopping.signal).then((isOurs) =>
     isOurs ? keepWriting(runtime, store, isAlone) : null,
   );
   const probe = await openProbe(runtime.config, store);
-  const reasonNotReady = async () => {
-    if (stopping.signal.aborted) return "stopping";
-    return standby.reason === null ? probe.reasonNotReady() : null;
-  };
+  const reasonNotReady = () =>
+    stopping.signal.aborted ? Promise.resolve("stopping") : probe.reasonNotReady();
   const port =
     listener &&
     openOpsPort(runtime, "analytics", listener, {
       needs: STORE_NEEDS.analytics,
       reasonNotReady,
-      standby: () => standby.reason,
     });
   return {
     name: "analytics",
@@ -176,22 +169,15 @@ function startWriting(
   };
 }
 
-/** Why a process leaves the work of its role to another one; null = it does not. */
-interface Standby {
-  reason: string | null;
-}
-
 /**
  * Waits while another process has the embedded folder: entries taken meanwhile would be kept from the one that can write
  * them. Servers are shared, and a batch may wait for one that is unavailable.
- * @param standby is told what it waits for
  * @returns false when we are stopped before
  */
 async function folderIsOurs(
   { config }: Runtime,
   store: KeptClickhouse,
   stopping: AbortSignal,
-  standby: Standby,
 ): Promise<boolean> {
   const isShared = config.clickhouseUrl !== null;
   const isOpen = () =>
@@ -199,11 +185,7 @@ async function folderIsOurs(
       () => true,
       () => false,
     );
-  while (!isShared && !stopping.aborted && !(await isOpen())) {
-    standby.reason = isOpenElsewhere(config) ? STANDS_BY : null;
-    await Bun.sleep(STAND_BY_MS);
-  }
-  standby.reason = null;
+  while (!isShared && !stopping.aborted && !(await isOpen())) await Bun.sleep(STAND_BY_MS);
   return !stopping.aborted;
 }
 
@@ -215,8 +197,7 @@ async function firstOpening({ config, log }: Runtime, store: KeptClickhouse): Pr
   try {
     await store.client();
   } catch (error) {
-    if (isOpenElsewhere(config)) log.info(`${STANDS_BY}; standing by`);
-    else log.error({ reason: (error as Error).message }, "ClickHouse is unavailable; retrying");
+    log.error({ reason: (error as Error).message }, "ClickHouse is unavailable; retrying");
   }
 }
 

@@ -21,7 +21,9 @@ export async function openProbe(config: Config, store: KeptClickhouse): Promise<
       try {
         await store.client();
       } catch {
-        return server ? "ClickHouse is unavailable" : "the embedded ClickHouse cannot be opened";
+        return server
+          ? "ClickHouse is unavailable"
+          : "the embedded ClickHouse is open in another process";
       }
       const answer = await server?.ping();
       return answer?.success === false ? "ClickHouse does not answer" : null;

@@ -108,7 +108,7 @@ export async function openBare(
 }
 
 /** The embedded folder is another process' to read. */
-export class NotWrittenHere extends Error {}
+class NotWrittenHere extends Error {}
 
 function embeddedFolder({ dataDir }: Config): string {
   return join(dataDir, "clickhouse");

@@ -42,7 +42,6 @@ const READY_KEPT_MS = limit(
 export const READY_LIMIT_MS = limit(2_000, "wait in `/readyz` for Redis, and for the role", "503");
 /** Whose token `METRICS_TOKEN` is. */
 const SCRAPER = "scraper";
-const READY = { status: "ready" } as const;
 const NO_REDIS = "Redis does not answer";
 
 export interface OpsOptions {
@@ -53,18 +52,13 @@ export interface OpsOptions {
   readonly refresh?: () => Promise<unknown>;
   /** What the role needs besides Redis; null = it can serve. */
   readonly reasonNotReady?: () => Promise<string | null>;
-  /**
-   * Why it leaves the role's work to another process, whose place it takes as soon as that ends; null = it does the work. It is ready
-   * all the same: a rolling restart ends the other one only then.
-   */
-  readonly standby?: () => string | null;
   /** Whether this is the port named by METRICS_PORT. */
   readonly isMetricsPort?: boolean;
 }
 
 export function ops(redis: Redis, options: OpsOptions) {
   const { config, needs, refresh = async () => {}, isMetricsPort = false } = options;
-  const { reasonNotReady = async () => null, standby = () => null } = options;
+  const { reasonNotReady = async () => null } = options;
   const servesMetrics = isMetricsPort || config.ports.metrics === null;
   const metrics = metricsOf(redis);
   const look = watchNeeds(redis, needs);
@@ -93,10 +87,7 @@ export function ops(redis: Redis, options: OpsOptions) {
     .get("/healthz", () => ALIVE)
     .get("/readyz", async ({ set }) => {
       const reason = await readiness();
-      if (reason === null) {
-        const waitsFor = standby();
-        return waitsFor === null ? READY : { ...READY, standby: waitsFor };
-      }
+      if (reason === null) return { status: "ready" };
       set.status = 503;
       return { status: "not ready", reason };
     })

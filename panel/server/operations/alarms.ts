@@ -86,17 +86,7 @@ export function alarmsOf(overview: Omit<Overview, "alarms">): Finding[] {
 
 function storeAlarms(stores: Overview["stores"]): Finding[] {
   const found: Finding[] = [];
-  if (stores.clickhouse.elsewhere) {
-    const text =
-      "This panel cannot read the embedded ClickHouse: only the process of the analytics role can. Benchmarks, SQL and archived shipments are missing here until CLICKHOUSE_URL names a server for all processes.";
-    found.push({
-      code: "CLICKHOUSE_ELSEWHERE",
-      severity: "warning",
-      text,
-      docs: "analytics.md#on-a-server-or-a-cluster",
-      page: "/doctor",
-    });
-  } else if (!stores.clickhouse.ready) {
+  if (!stores.clickhouse.ready) {
     const text = "The analytics do not answer: benchmarks are unavailable, and changes wait.";
     found.push({
       code: "CLICKHOUSE_UNAVAILABLE",

@@ -107,11 +107,7 @@ export const Overview = Type.Object({
       ),
     }),
     clickhouse: Type.Object({
-      ready: Type.Boolean({ description: "whether this panel can read it" }),
-      elsewhere: Type.Boolean({
-        description:
-          "the embedded ClickHouse is read only by the process of the analytics role, which is another one: how it is there is not known",
-      }),
+      ready: Type.Boolean(),
       behindSeconds: Type.Number({ description: "age of the oldest change not yet written" }),
     }),
     archive: Type.Union(

@@ -116,7 +116,7 @@ async function readOverview(
       readLags(redis, missing),
       readQueueDepths(redis, missing),
       countConflicts(redis).catch(or(NUMBER_CONFLICT_KEYS.byTime, null)),
-      benchmarks.state(),
+      benchmarks.ready(),
       longestOverdueMs(redis, live.now(), missing),
       readFailing(redis, Number.MAX_SAFE_INTEGER, missing),
       readArchiveStatus(redis).catch(or(ARCHIVER_STATUS_KEY, null)),
@@ -154,11 +154,7 @@ async function readOverview(
     missing: [...missing].toSorted(),
     stores: {
       redis: { ready: redis.isReady && masters.away.length === 0, ...masters },
-      clickhouse: {
-        ready: clickhouse === "ready",
-        elsewhere: clickhouse === "elsewhere",
-        behindSeconds,
-      },
+      clickhouse: { ready: clickhouse, behindSeconds },
       archive: archive && {
         shipments: archive.archived,
         quiet: archive.quiet,

@@ -237,7 +237,6 @@ export const en = {
     stores: "Stores",
     ready: "Ready",
     notReady: "Not ready",
-    elsewhere: "In another process",
     incomplete: "Incomplete",
     incompleteTitle: "A shard of Redis is unavailable",
     incompleteText: (missing: string) =>
@@ -253,8 +252,6 @@ export const en = {
     alarmPage: "Show",
     alarmTexts: {
       clickhouse: "The analytics do not answer: benchmarks are unavailable, and changes wait.",
-      clickhouseElsewhere:
-        "This panel cannot read the embedded ClickHouse: only the process of the analytics role can. Benchmarks, SQL and archived shipments are missing here until CLICKHOUSE_URL names a server for all processes.",
       ledger: "The ledger does not balance.",
       shardUnavailable: (nodes: string) =>
         `A shard of Redis is unavailable: ${nodes}. What needs it is refused, and its figures are missing here.`,

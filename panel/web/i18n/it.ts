@@ -212,7 +212,6 @@ export const it: Messages = {
     stores: "Archivi",
     ready: "Pronto",
     notReady: "Non pronto",
-    elsewhere: "In un altro processo",
     incomplete: "Incompleto",
     incompleteTitle: "Uno shard di Redis non risponde",
     incompleteText: (missing) =>
@@ -229,8 +228,6 @@ export const it: Messages = {
     alarmTexts: {
       clickhouse:
         "Gli analytics non rispondono: i benchmark non sono disponibili e le modifiche attendono.",
-      clickhouseElsewhere:
-        "Questo pannello non può leggere il ClickHouse integrato: può farlo solo il processo del ruolo analytics. Qui mancano benchmark, SQL e spedizioni archiviate, finché CLICKHOUSE_URL non indica un server per tutti i processi.",
       ledger: "La quadratura non torna.",
       shardUnavailable: (nodes) =>
         `Uno shard di Redis non risponde: ${nodes}. Le richieste che lo riguardano sono rifiutate, e qui mancano i suoi numeri.`,

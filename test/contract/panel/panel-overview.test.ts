@@ -34,7 +34,7 @@ async function overview(): Promise<Overview> {
   return (await answer.json()) as Overview;
 }
 
-const HEALTHY_CLICKHOUSE = { ready: true, elsewhere: false, behindSeconds: 0 };
+const HEALTHY_CLICKHOUSE = { ready: true, behindSeconds: 0 };
 
 const log = pino({ level: "silent" });
 
@@ -123,8 +123,6 @@ describe("alarms", () => {
     const panelPages = new Set<string>(PAGE_PATHS);
     const pageOf = (path: string) => path.replace(/\?.*/, "").replace(/GLS_ITA$/, ":code");
     expect(findings.filter(({ page }) => !panelPages.has(pageOf(page)))).toEqual([]);
-    const clickhouse = { ...HEALTHY_CLICKHOUSE, ready: false, elsewhere: true };
-    findings.push(...alarmsOf({ ...calm, stores: { ...calm.stores, clickhouse } }));
     const read = async (path: string) => (await fetch(`${panel.url}${path}`)).text();
     const contents = await read("/docs");
     const namesIn = (page: string) =>
@@ -158,23 +156,6 @@ describe("alarms", () => {
       expect([name, dead]).toEqual([name, []]);
     }
     expect((await fetch(`${panel.url}/docs/..%2Fpackage`)).status).toBe(404);
-  });
-
-  test("a panel without the embedded ClickHouse of another process says what it cannot read, and raises no critical alarm", async () => {
-    const alone = await openTestRuntime(testSetup());
-    const own = await startPanel(alone);
-    const account = await makeAccount(alone, "operator", "read-only");
-    const headers = { cookie: account.cookie };
-    const read = async (path: string) => (await fetch(own.url + path, { headers })).json();
-    const { alarms, stores } = (await read("/panel/api/overview")) as Overview;
-    expect(stores.clickhouse).toMatchObject({ ready: false, elsewhere: true });
-    expect(alarms.map(({ code, severity }) => [code, severity])).toEqual([
-      ["CLICKHOUSE_ELSEWHERE", "warning"],
-    ]);
-    const findings = (await read("/panel/api/doctor")) as Finding[];
-    expect(findings.filter(({ code }) => code.startsWith("clickhouse"))).toEqual([]);
-    await own.stop();
-    await alone.end();
   });
 
   test("of the ledger wait until the difference has stood for a minute", async () => {

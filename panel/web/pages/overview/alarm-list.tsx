@@ -100,8 +100,6 @@ function alarmText(
   switch (code) {
     case "CLICKHOUSE_UNAVAILABLE":
       return alarmTexts.clickhouse;
-    case "CLICKHOUSE_ELSEWHERE":
-      return alarmTexts.clickhouseElsewhere;
     case "REDIS_PART_AWAY":
       return alarmTexts.shardUnavailable(stores.redis.away.join(", "));
     case "REPLICAS_MISSING":

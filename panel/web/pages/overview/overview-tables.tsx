@@ -76,27 +76,17 @@ export function LedgerTable({ ledger }: Pick<Overview, "ledger">) {
   );
 }
 
-const STATE_COLOURS = { ready: "teal", notReady: "red", elsewhere: "gray" } as const;
-
-function clickhouseState({
-  ready,
-  elsewhere,
-}: Overview["stores"]["clickhouse"]): keyof typeof STATE_COLOURS {
-  if (elsewhere) return "elsewhere";
-  return ready ? "ready" : "notReady";
-}
-
 export function StoreList({ stores }: Pick<Overview, "stores">) {
   const { t } = useText();
   const f = useFormat();
   const lines = [
-    ["Redis", stores.redis.ready ? "ready" : "notReady", null],
-    ["ClickHouse", clickhouseState(stores.clickhouse), stores.clickhouse.behindSeconds],
+    ["Redis", stores.redis.ready, null],
+    ["ClickHouse", stores.clickhouse.ready, stores.clickhouse.behindSeconds],
   ] as const;
   return (
     <Section title={t.overview.stores}>
       <List listStyleType="none" spacing={6}>
-        {lines.map(([name, state, behind]) => (
+        {lines.map(([name, isReady, behind]) => (
           <List.Item
             key={name}
             styles={{ itemWrapper: { width: "100%" }, itemLabel: { width: "100%" } }}
@@ -111,7 +101,9 @@ export function StoreList({ stores }: Pick<Overview, "stores">) {
                     {behind < 1 ? t.overview.upToDate : t.overview.behind(f.duration(behind))}
                   </Text>
                 )}
-                <Badge color={STATE_COLOURS[state]}>{t.overview[state]}</Badge>
+                <Badge color={isReady ? "teal" : "red"}>
+                  {isReady ? t.overview.ready : t.overview.notReady}
+                </Badge>
               </Group>
             </Group>
           </List.Item>
