@@ -39,9 +39,6 @@ const ATTEMPT_BATCH = 50;
 const ATTEMPT_LINGER_MS = 500;
 /** Entries of the audit log: at most about 8 MB in one batch. */
 const AUDIT_BATCH = 1_000;
-/** How soon a process that stands by notices that the embedded folder is free. */
-const STAND_BY_MS = 1_000;
-
 /** Port of health and metrics when the role runs alone. */
 const ALONE_PORT = 8084;
 
@@ -51,20 +48,13 @@ function bindAnalytics({ host, ports }: Config, log: Log, usual: number | null):
   return bindRoleListener({ host }, port, log);
 }
 
-export function startAnalytics(runtime: Runtime): Promise<Running> {
-  return start(runtime, false);
-}
-
-/** @param isAlone the other roles run in other processes */
-async function start(runtime: Runtime, isAlone: boolean): Promise<Running> {
+export async function startAnalytics(runtime: Runtime): Promise<Running> {
   const listener =
     runtime.listeners.get("analytics") ?? bindAnalytics(runtime.config, runtime.log, null);
   const store = keepClickhouse(() => openWriter(runtime));
   const stopping = new AbortController();
   await firstOpening(runtime, store);
-  const writing = folderIsOurs(runtime, store, stopping.signal).then((isOurs) =>
-    isOurs ? keepWriting(runtime, store, isAlone) : null,
-  );
+  const stopWriting = keepWriting(runtime, store);
   const probe = await openProbe(runtime.config, store);
   const reasonNotReady = () =>
     stopping.signal.aborted ? Promise.resolve("stopping") : probe.reasonNotReady();
@@ -79,8 +69,7 @@ async function start(runtime: Runtime, isAlone: boolean): Promise<Running> {
     url: port?.url ?? null,
     async stop() {
       stopping.abort();
-      const stopWriting = await writing;
-      await stopWriting?.();
+      await stopWriting();
       await port?.stop();
       await Promise.all([probe.close(), store.close()]);
     },
@@ -88,18 +77,14 @@ async function start(runtime: Runtime, isAlone: boolean): Promise<Running> {
 }
 
 /** Writes, except while a backup fixes a moment of both stores. @returns ends it */
-function keepWriting(
-  runtime: Runtime,
-  store: KeptClickhouse,
-  isAlone: boolean,
-): () => Promise<void> {
-  let stopWriting = startWriting(runtime, store, isAlone);
+function keepWriting(runtime: Runtime, store: KeptClickhouse): () => Promise<void> {
+  let stopWriting = startWriting(runtime, store);
   const backups = answerBackups(runtime, store, async (work) => {
     await stopWriting();
     try {
       return await work();
     } finally {
-      stopWriting = startWriting(runtime, store, isAlone);
+      stopWriting = startWriting(runtime, store);
     }
   });
   return async () => {
@@ -108,15 +93,8 @@ function keepWriting(
   };
 }
 
-/**
- * @param isAlone the other roles run in other processes
- * @returns ends the writing
- */
-function startWriting(
-  runtime: Runtime,
-  store: KeptClickhouse,
-  isAlone: boolean,
-): () => Promise<void> {
+/** @returns ends the writing */
+function startWriting(runtime: Runtime, store: KeptClickhouse): () => Promise<void> {
   const { redis, live, log, secrets } = runtime;
   const consumer = startConsumer({
     redis,
@@ -162,31 +140,11 @@ function startWriting(
   const movingOldAudit = startMovingOldAudit(inserting, log);
   const draining = startDraining({ redis, live, log, clickhouse: store.client });
   const exporting = startExport(runtime);
-  const archiving = startArchiving({ runtime, clickhouse: store.client, isAlone });
+  const archiving = startArchiving({ runtime, clickhouse: store.client });
   const all = [consumer, attempts, audit, movingOldAudit, draining, exporting, archiving];
   return async () => {
     await Promise.all(all.map((one) => one?.stop()));
   };
-}
-
-/**
- * Waits while another process has the embedded folder: entries taken meanwhile would be kept from the one that can write
- * them. Servers are shared, and a batch may wait for one that is unavailable.
- * @returns false when we are stopped before
- */
-async function folderIsOurs(
-  { config }: Runtime,
-  store: KeptClickhouse,
-  stopping: AbortSignal,
-): Promise<boolean> {
-  const isShared = config.clickhouseUrl !== null;
-  const isOpen = () =>
-    store.client().then(
-      () => true,
-      () => false,
-    );
-  while (!isShared && !stopping.aborted && !(await isOpen())) await Bun.sleep(STAND_BY_MS);
-  return !stopping.aborted;
 }
 
 /** A ClickHouse that is unavailable does not stop the start: the rows wait in the change log. */
@@ -222,7 +180,7 @@ const analytics = (usual: number | null): Role => ({
   name: "analytics",
   bind: (config, log) => bindAnalytics(config, log, usual),
   check: checkClickhouse,
-  start: (runtime) => start(runtime, usual !== null),
+  start: startAnalytics,
 });
 
 export const ANALYTICS: Role = analytics(null);

@@ -10,7 +10,7 @@
  * The embedded engine has one user, who may read everything: there `file()` and system tables are kept out by the judgement.
  * Statements run within rows, bytes, memory, seconds and threads; whose turn it is is decided in `sql/statement-places.ts`.
  */
-import { Readable } from "node:stream";
+import type { Readable } from "node:stream";
 import type { ClickHouseClient } from "@clickhouse/client";
 import { clickhouseErrorType } from "#analytics/clickhouse/clickhouse.ts";
 import type { Config } from "#core/platform/environment/config.ts";
@@ -20,7 +20,7 @@ import { faultOfQuery, faultOfSyntax, type Reach } from "./sql/check-statement.t
 import { type KeptReader, keepReader, type Reader } from "./sql/open-reader.ts";
 import { SIDE_BY_SIDE, statementPlaces } from "./sql/statement-places.ts";
 import { withTexts } from "./sql/text-columns.ts";
-import { unreadAnswer, wholeAnswer } from "./sql/unread-answer.ts";
+import { ANSWER_BYTES, unreadAnswer } from "./sql/unread-answer.ts";
 
 /**
  * Limit of an engine's tree, which is judged without yielding to the event loop. A statement of 200 characters may become
@@ -56,7 +56,6 @@ export interface SqlAccess {
 }
 
 export function openSqlAccess(config: Config): SqlAccess {
-  // One connection is one queue.
   const stores = Array.from({ length: SIDE_BY_SIDE }, () => keepReader(config));
   const [first] = stores;
   const placeFor = statementPlaces();
@@ -68,11 +67,12 @@ export function openSqlAccess(config: Config): SqlAccess {
       try {
         const store = stores[place.at];
         if (!store) throw new Error(`there is no place ${place.at}`);
-        const stream = await answer(store, statement, format);
-        if (!isEmbedded) return unreadAnswer(stream, place.end);
-        const whole = Readable.from(await wholeAnswer(stream));
-        place.ran();
-        return unreadAnswer(whole, place.end);
+        const { stream, bytes } = await answer(store, statement, format);
+        if (isEmbedded) {
+          expectSmall(stream, bytes);
+          place.ran();
+        }
+        return unreadAnswer(stream, place.end);
       } catch (error) {
         place.end();
         throw error;
@@ -91,7 +91,21 @@ export function openSqlAccess(config: Config): SqlAccess {
   };
 }
 
-async function answer(store: KeptReader, statement: string, format: SqlFormat): Promise<Readable> {
+interface Answer {
+  readonly stream: Readable;
+  /** Of the embedded engine, which has the answer whole; 0 where it is computed as it is read. */
+  readonly bytes: number;
+}
+
+/** @throws {Problem} 422 */
+function expectSmall(stream: Readable, bytes: number): void {
+  if (bytes <= ANSWER_BYTES) return;
+  stream.destroy();
+  const detail = `The answer has more than ${ANSWER_BYTES / 1024 ** 2} MiB: ask for fewer rows or columns.`;
+  throw new Problem(422, "SQL_FAILED", detail);
+}
+
+async function answer(store: KeptReader, statement: string, format: SqlFormat): Promise<Answer> {
   const reader = await store.reader().catch((error) => {
     throw away(error);
   });
@@ -99,12 +113,10 @@ async function answer(store: KeptReader, statement: string, format: SqlFormat): 
     const select = await admitted(reader, statement);
     const shown = format === "parquet" ? await withTexts(reader.client, select) : select;
     const query = `SELECT * FROM (\n${shown}\n) FORMAT ${SQL_FORMATS[format]}`;
-    const { stream } = await reader.client.exec({ query });
-    return stream as Readable;
+    const { stream, response_headers } = await reader.client.exec({ query });
+    return { stream, bytes: Number(response_headers["content-length"] ?? 0) };
   } catch (error) {
     if (error instanceof Problem) throw error;
-    // The embedded engine gives what a failed statement had written already to the next one of its connection.
-    await store.forget();
     const type = clickhouseErrorType(error);
     if (type === null) throw away(error);
     throw new Problem(422, "SQL_FAILED", `${type}: ${(error as Error).message}`.slice(0, 2_000));
@@ -153,28 +165,21 @@ function descriptionOf(text: string, { database, tables }: Reach): string | null
           WHERE database = currentDatabase() AND table = '${table}' ORDER BY position`;
 }
 
-/** `EXPLAIN AST` accepts no format: the embedded engine quotes its lines, a server does not. */
+/** `EXPLAIN AST` accepts no format. */
 async function syntaxTree(client: ClickHouseClient, select: string): Promise<string[]> {
   const { stream } = await client.exec({ query: `EXPLAIN AST ${select}` });
-  const lines = await linesOf(stream as Readable);
-  return lines.map((line) => {
-    const [, quoted] = /^"(.*?)"?$/.exec(line) ?? [];
-    return quoted?.replaceAll('""', '"') ?? line;
-  });
+  return linesOf(stream);
 }
 
 /** One pass of the analyzer: names are resolved, but nothing is optimized. */
 async function queryTree(client: ClickHouseClient, select: string): Promise<string[]> {
   const query = `EXPLAIN QUERY TREE passes = 1 ${select} FORMAT JSONEachRow`;
   const { stream } = await client.exec({ query });
-  const lines = await linesOf(stream as Readable);
+  const lines = await linesOf(stream);
   return lines.map((line) => (JSON.parse(line) as { explain: string }).explain);
 }
 
-/**
- * Read to its end in any case: the embedded engine gives what is left of it to the next statement.
- * @throws {Problem} 422 for a tree over the limit
- */
+/** @throws {Problem} 422 for a tree over the limit */
 async function linesOf(stream: Readable): Promise<string[]> {
   const chunks: Buffer[] = [];
   let size = 0;

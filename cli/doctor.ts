@@ -18,8 +18,6 @@ import { courierDoctor } from "#ingest/doctor/courier-doctor.ts";
 async function examine(config: Config): Promise<Finding[]> {
   const store = await openStore(config, commandLog());
   try {
-    // The embedded ClickHouse answers only to the process of the analytics: the panel's doctor asks it there.
-    if (config.clickhouseUrl === null) return await examineStores(store.redis, null);
     const benchmarks = await openBenchmarks(config);
     return await examineStores(store.redis, benchmarks.facts).finally(benchmarks.close);
   } finally {
@@ -35,7 +33,7 @@ function lineOf({ check, ok, found, wanted, advice }: Finding): string {
 const storeDoctor = command({
   name: "waybill doctor",
   forms: ["[store] [--json]", "courier --help"],
-  about: `Examines the settings of Redis, node by node, and of a ClickHouse server, and prints a line for each. Exit status 1: a setting
+  about: `Examines the settings of Redis, node by node, and of ClickHouse, and prints a line for each. Exit status 1: a setting
 should be changed, or a store does not answer.`,
   options: { json: JSON_OPTION },
   operands: [0, 1],

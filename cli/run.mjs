@@ -44,11 +44,6 @@ const ROUNDS = {
  * in the Dockerfile and in bench/harness.ts.
  */
 const ALLOCATOR = { MIMALLOC_PURGE_DELAY: "60000" };
-/**
- * Threads for what Bun does aside from its loop. By itself it has one for each core, and a statement of the embedded ClickHouse
- * occupies one for up to 30 seconds: two of them would hold up inserts, the archive and compression. Read before any code of ours.
- */
-const THREADS = { UV_THREADPOOL_SIZE: "16" };
 const NODE_MAJOR = 20;
 const REDIS_MAJOR = 7;
 const OUTFILE = "--reporter-outfile=";
@@ -264,7 +259,7 @@ async function ensureRedis(isTest) {
  */
 async function run(bun, commands) {
   const path = [dirname(bun), TOOLS, process.env.PATH ?? ""].join(delimiter);
-  const env = { ...ALLOCATOR, ...THREADS, ...process.env, PATH: path };
+  const env = { ...ALLOCATOR, ...process.env, PATH: path };
   let child = null;
   let isStopping = false;
   for (const name of ["SIGINT", "SIGTERM"]) {

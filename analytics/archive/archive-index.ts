@@ -24,7 +24,7 @@ const FILLED_TOGETHER = 250_000;
 const FILL_SETTINGS = `SETTINGS insert_deduplicate = 0, max_execution_time = ${FILL_LIMIT_SECONDS}`;
 /**
  * A server runs one statement of this id at a time, so emptying the index first ends what a process that crashed or lost its
- * connection has left running: its rows would stand twice. The embedded engine has no ids, and nothing left running either.
+ * connection has left running: its rows would stand twice. The embedded engine lets the emptying wait for it instead.
  */
 const QUERY_ID = "waybill-archived-index";
 

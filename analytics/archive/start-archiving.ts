@@ -108,20 +108,11 @@ export interface Archiving {
   readonly runtime: Pick<Runtime, "redis" | "live" | "log" | "config" | "secrets">;
   /** @throws while ClickHouse is unavailable */
   readonly clickhouse: () => Promise<ClickHouseClient>;
-  /** The other roles run in other processes. */
-  readonly isAlone: boolean;
 }
 
-/** @returns null where nothing can be archived */
-export function startArchiving({ runtime, clickhouse, isAlone }: Archiving): Ticking | null {
+export function startArchiving({ runtime, clickhouse }: Archiving): Ticking {
   const { redis, live, log, config, secrets } = runtime;
   const { archiveAfterDays: afterDays, shipmentRetentionMonths: months } = config;
-  if (isAlone && config.clickhouseUrl === null) {
-    if (afterDays > 0) {
-      log.warn("nothing is archived: other processes cannot read the embedded ClickHouse");
-    }
-    return null;
-  }
   const roundMs = config.archiveRoundSeconds * 1_000;
   const lockTerms = { leaseMs: Math.max(LEASE_MS_LEAST, roundMs / 2), waitLimitMs: 0 };
   const pause = createPause();
@@ -131,7 +122,7 @@ export function startArchiving({ runtime, clickhouse, isAlone }: Archiving): Tic
   async function prepare(lock: Lock): Promise<void> {
     await index(lock);
     // Numbers of batches that cannot be inserted would be skipped, round after round.
-    await (await clickhouse()).query({ query: "SELECT 1", format: "JSONEachRow" });
+    await (await clickhouse()).command({ query: "SELECT 1" });
     const waitMs = await beginGeneration(redis, live.now(), config.eventsPerDay);
     if (waitMs > 0) await pause.wait(waitMs);
   }

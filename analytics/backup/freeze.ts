@@ -23,7 +23,7 @@ export async function freezeTables(
 ): Promise<FrozenTables> {
   await unfreezeTables(folder);
   const frozen: Record<string, readonly string[]> = {};
-  for (const { name, path } of await tablesOf(clickhouse, folder)) {
+  for (const { name, path } of await tablesOf(clickhouse)) {
     await clickhouse.command({ query: `ALTER TABLE ${name} FREEZE WITH NAME '${NAME}'` });
     const parts = join(folder, "shadow", NAME, path);
     const names = await readdir(parts).catch(() => []);
@@ -48,7 +48,7 @@ export async function attachParts(
   folder: string,
   takeParts: (table: string, into: string) => Promise<string[]>,
 ): Promise<void> {
-  for (const { name, path } of await tablesOf(clickhouse, folder)) {
+  for (const { name, path } of await tablesOf(clickhouse)) {
     const detached = join(folder, path, "detached");
     await mkdir(detached, { recursive: true });
     for (const part of await takeParts(name, detached)) {
@@ -65,7 +65,7 @@ async function hasRows(clickhouse: ClickHouseClient, table: string): Promise<boo
   return answer?.found === 1;
 }
 
-async function tablesOf(clickhouse: ClickHouseClient, folder: string): Promise<Table[]> {
+async function tablesOf(clickhouse: ClickHouseClient): Promise<Table[]> {
   const answer = await clickhouse.query({
     query: `SELECT name, data_paths[1] AS path FROM system.tables
             WHERE database = currentDatabase() AND engine LIKE '%MergeTree' ORDER BY name`,
@@ -74,6 +74,7 @@ async function tablesOf(clickhouse: ClickHouseClient, folder: string): Promise<T
   const found = await answer.json<Table>();
   return found.map(({ name, path }) => ({
     name,
-    path: path.slice(path.indexOf(folder) + folder.length + 1),
+    // The engine writes its folder without symbolic links.
+    path: path.slice(path.lastIndexOf("/store/") + 1),
   }));
 }

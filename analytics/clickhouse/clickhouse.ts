@@ -1,9 +1,14 @@
-/** The ClickHouse of this installation: a server by URL, or the engine in this process over a folder of its own. */
-import { mkdir } from "node:fs/promises";
-import { join } from "node:path";
-import { type ClickHouseClient, type ClickHouseSettings, createClient } from "@clickhouse/client";
+/** The ClickHouse of this installation: a server by URL, or the embedded engine, a child process over a folder of its own. */
+import {
+  type ClickHouseClient,
+  ClickHouseError,
+  type ClickHouseSettings,
+  createClient,
+} from "@clickhouse/client";
 import type { Config } from "#core/platform/environment/config.ts";
 import { limit } from "#core/platform/schema/limit.ts";
+import { useEngine } from "./embedded-engine.ts";
+import { engineConnection } from "./engine-connection.ts";
 import {
   QUORUM_LIMIT_MS,
   READ_LIMIT_SECONDS,
@@ -11,8 +16,6 @@ import {
   SCHEMA_STATEMENT_LIMIT_SECONDS,
   SURVEY_LIMIT_SECONDS,
 } from "./time-limits.ts";
-
-type Connection = NonNullable<NonNullable<Parameters<typeof createClient>[0]>["connection"]>;
 
 /** A survey reads whole tables for an operator, who may wait. */
 export type Use = "write" | "read" | "survey";
@@ -62,23 +65,9 @@ const CLUSTER: Readonly<Record<string, string>> = {
   database_replicated_allow_replicated_engine_arguments: "2",
 };
 
-/**
- * Embedded folders that this process has opened for writing. One process may have a folder: a reader that took it first
- * would keep the writer of another process out for as long as it lives.
- */
-const writtenHere = new Set<string>();
-
-/**
- * One connection is one queue in the embedded engine, so writing and reading have one each.
- * @throws when the embedded folder cannot be opened; a server is first asked with the first statement
- */
-export async function openClickhouse(config: Config, use: Use): Promise<ClickHouseClient> {
-  if (use !== "write" || config.clickhouseUrl !== null) {
-    return openBare(config, settingsOf(config, use), REQUEST_LIMIT_MS[use], CONNECTIONS[use]);
-  }
-  const writer = await openEmbedded(embeddedFolder(config), SETTINGS.write);
-  writtenHere.add(embeddedFolder(config));
-  return writer;
+/** @returns a client, which asks nothing before its first statement */
+export function openClickhouse(config: Config, use: Use): Promise<ClickHouseClient> {
+  return openBare(config, settingsOf(config, use), REQUEST_LIMIT_MS[use], CONNECTIONS[use]);
 }
 
 export function settingsOf(
@@ -89,73 +78,29 @@ export function settingsOf(
   return { ...SETTINGS[use], ...(isOnCluster && CLUSTER) };
 }
 
-/** A connection of its own with these settings, for reading. @throws as `openClickhouse` */
+/** A client of its own with these settings, for reading. */
 export async function openBare(
   config: Config,
   settings: ClickHouseSettings,
   requestLimitMs = 60_000,
   connections = 2,
 ): Promise<ClickHouseClient> {
-  if (config.clickhouseUrl === null) return openBesideWriter(embeddedFolder(config), settings);
+  const connection =
+    config.clickhouseUrl === null
+      ? { connection: engineConnection(useEngine(config.dataDir), requestLimitMs) }
+      : { url: config.clickhouseUrl, request_timeout: requestLimitMs };
   return createClient({
-    url: config.clickhouseUrl,
+    ...connection,
     application: "waybill",
-    request_timeout: requestLimitMs,
     max_open_connections: connections,
     clickhouse_settings: settings,
     log: { level: 127 },
   });
 }
 
-/** The embedded folder is another process' to read. */
-class NotWrittenHere extends Error {}
-
-function embeddedFolder({ dataDir }: Config): string {
-  return join(dataDir, "clickhouse");
-}
-
-async function openBesideWriter(
-  path: string,
-  settings: ClickHouseSettings,
-): Promise<ClickHouseClient> {
-  if (writtenHere.has(path)) return openEmbedded(path, settings);
-  throw new NotWrittenHere(
-    `the embedded ClickHouse folder ${path} is read by the process of the analytics role only ` +
-      "(set CLICKHOUSE_URL to share a server)",
-  );
-}
-
-/**
- * The engine is a library of 566 MB: it is loaded only by the process that opens the folder. It keeps settings for the connection.
- * The client would send a `SET` for each of them before every statement, and the engine reads all that follows for each.
- */
-async function openEmbedded(path: string, settings: ClickHouseSettings): Promise<ClickHouseClient> {
-  await mkdir(path, { recursive: true });
-  const { createChdbConnection } = await import("chdb/connection").catch(() => {
-    throw new Error("no image and no binary contains the embedded ClickHouse: set CLICKHOUSE_URL");
-  });
-  try {
-    // The engine is typed by its own copy of the same interface, with a private member that sets the two apart.
-    const connection = createChdbConnection({ path }) as unknown as Connection;
-    const client = createClient({ connection });
-    const assigned = Object.entries(settings).map(([name, value]) => `${name} = '${value}'`);
-    if (assigned.length > 0) await client.command({ query: `SET ${assigned.join(", ")}` });
-    return client;
-  } catch (error) {
-    throw new Error(
-      `the embedded ClickHouse folder ${path} is open in another process or cannot be written ` +
-        `(only one process may open it; set CLICKHOUSE_URL to share a server): ${(error as Error).message}`,
-    );
-  }
-}
-
-/**
- * ClickHouse's name of its own error, such as `UNKNOWN_TABLE`; null when it never answered. Asked by shape: the embedded
- * engine throws the error class of its own copy of the client.
- */
+/** ClickHouse's name of its own error, such as `UNKNOWN_TABLE`; null when it never answered. */
 export function clickhouseErrorType(error: unknown): string | null {
-  const type = error instanceof Error && "code" in error && "type" in error ? error.type : null;
-  return typeof type === "string" ? type : null;
+  return error instanceof ClickHouseError ? (error.type ?? null) : null;
 }
 
 /** A connection that is made when it is first needed and again after a failure. */
@@ -167,7 +112,6 @@ export interface KeptClickhouse {
   readonly close: () => Promise<void>;
 }
 
-/** The embedded engine complains on standard error each time, so a locked folder is not tried more often. */
 const REOPEN_WAIT_MS = 1_000;
 
 export function keepClickhouse(open: () => Promise<ClickHouseClient>): KeptClickhouse {
@@ -177,10 +121,9 @@ export function keepClickhouse(open: () => Promise<ClickHouseClient>): KeptClick
   function client(): Promise<ClickHouseClient> {
     if (closed) return Promise.reject(new Error("the ClickHouse connection is closed"));
     opened ??= open().catch((error) => {
-      const waitMs = error instanceof NotWrittenHere ? 0 : REOPEN_WAIT_MS;
       setTimeout(() => {
         opened = null;
-      }, waitMs).unref();
+      }, REOPEN_WAIT_MS).unref();
       throw error;
     });
     return opened;

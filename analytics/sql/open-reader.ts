@@ -12,7 +12,7 @@ import type { Reach } from "./check-statement.ts";
 
 const RESULT_ROWS = limit(1_000_000, "rows of the result of SQL access", "422");
 const RESULT_BYTES = limit(256 * 1024 * 1024, "the result of SQL access", "422");
-/** Several run side by side in the embedded engine, and its memory is the product's. */
+/** Several run side by side, on the machine of the product. */
 const MEMORY_BYTES = limit(
   512 * 1024 * 1024,
   "memory of a statement of SQL access in the embedded engine",
@@ -96,7 +96,7 @@ export function keepReader(config: Config): KeptReader {
   };
 }
 
-/** For the settings doctor: null = the engine in this process, which has one user. */
+/** For the settings doctor: null = the embedded engine, which has one user. */
 export async function examineReader(config: Config): Promise<ReaderFacts | null> {
   if (config.clickhouseUrl === null) return null;
   if (config.clickhouseReadUrl === null) return { isSet: false, fault: null };

@@ -38,7 +38,6 @@ export function oncePerEntry(failures: readonly Failure[]): readonly Failure[] {
  * Every try has a deduplication token of its own. A table without replication records the token before the rows: killed in between, it
  * takes an insert with the same token for a duplicate, and the rows are lost. Without a token ClickHouse derives one from the rows, and no
  * setting that all supported versions know prevents that. A row that is written twice counts once (`ReplacingMergeTree`).
- * The token is part of the statement: the embedded engine would keep `clickhouse_settings` for every later one.
  */
 async function insertBatch(
   client: ClickHouseClient,

@@ -3,6 +3,7 @@
 import { existsSync } from "node:fs";
 import { mkdir, rename, rm } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
+import type { ClickHouseClient } from "@clickhouse/client";
 import { freezeTables, unfreezeTables } from "#analytics/backup/freeze.ts";
 import { openClickhouse } from "#analytics/clickhouse/clickhouse.ts";
 import { readNamedConfig } from "#cli/store-config.ts";
@@ -39,15 +40,23 @@ async function fixMoment(config: Config, redis: Redis): Promise<FrozenTables> {
     if ("fault" in answer) throw new Refused(`The backup failed: ${answer.fault}`);
     return answer.tables;
   }
-  // Nobody has the folder open. While we have it, nobody writes to it.
   const own = await openClickhouse(config, "write");
   try {
+    const before = await writesSoFar(own);
     const tables = await freezeTables(own, join(config.dataDir, "clickhouse"));
     await beginSnapshot(redis);
-    return tables;
+    if ((await writesSoFar(own)) === before) return tables;
+    throw new Refused("The product was started while the backup was taken: repeat the command.");
   } finally {
     await own.close();
   }
+}
+
+/** Changes only if somebody writes to the embedded ClickHouse. */
+async function writesSoFar(clickhouse: ClickHouseClient): Promise<string> {
+  const query = `SELECT (SELECT sum(value) FROM system.events WHERE event = 'InsertedRows') AS rows,
+    (SELECT count() FROM system.mutations) AS changes`;
+  return (await clickhouse.query({ query, format: "JSONEachRow" })).text();
 }
 
 async function copyStores(

@@ -44,12 +44,12 @@ test("with the default of 30 days nothing needs ClickHouse until the first shipm
     asked += 1;
     throw new Error("ClickHouse is away");
   };
-  const archiving = startArchiving({ runtime, clickhouse, isAlone: false });
+  const archiving = startArchiving({ runtime, clickhouse });
   await eventually(async () => (await readArchiveStatus(redis)) !== null, "a round is complete");
   const { endedAtMs = 0 } = (await readArchiveStatus(redis)) ?? {};
   const isNext = async () => ((await readArchiveStatus(redis))?.endedAtMs ?? 0) > endedAtMs;
   await eventually(isNext, "the next round is complete too");
-  await archiving?.stop();
+  await archiving.stop();
   expect(asked).toBe(0);
   expect(await hasArchived(redis)).toBe(false);
 });
@@ -63,10 +63,10 @@ test.each([0, 30])(
     const config = { ...runtime.config, archiveAfterDays };
     const clickhouse = () => Promise.reject(new Error("ClickHouse is away"));
     const terms = { runtime: { ...runtime, config }, clickhouse };
-    const archiving = startArchiving({ ...terms, isAlone: false });
+    const archiving = startArchiving(terms);
     const isBack = async () => (await readHeldChannels(redis))[0]?.isDone === true;
     await eventually(isBack, "the channel is back");
-    await archiving?.stop();
+    await archiving.stop();
     await letChannelGo(redis, id);
   },
 );
@@ -146,18 +146,14 @@ describe("once shipments are archived", () => {
     ]);
     const left = async () => (await readDamaged(redis)).map(({ shipmentId }) => shipmentId);
     const metric = async () => (await archiveDamaged.get()).values[0]?.value;
-    const archiving = startArchiving({
-      runtime,
-      clickhouse: async () => clickhouse,
-      isAlone: false,
-    });
+    const archiving = startArchiving({ runtime, clickhouse: async () => clickhouse });
     await eventually(async () => Bun.deepEquals(await left(), [bad]), "the sound one leaves");
     await eventually(async () => (await metric()) === 1, "the metric counts the other one");
     expect((await command("--status")).output).toContain(`Damaged row: acme, shipment ${bad}, `);
     await seal(row?.sealed ?? "");
     await eventually(async () => (await left()).length === 0, "the mended one leaves too");
     await eventually(async () => (await metric()) === 0, "the metric counts none");
-    await archiving?.stop();
+    await archiving.stop();
     await noteRound(redis, live.configuration(), live.now(), 30);
   }, 300_000);
 
@@ -188,9 +184,9 @@ describe("once shipments are archived", () => {
   test("`--bring-back` brings a channel back and keeps it in Redis until it is let go", async () => {
     const config = { ...runtime.config, archiveAfterDays: 0 };
     const terms = { runtime: { ...runtime, config }, clickhouse: async () => clickhouse };
-    const archiving = startArchiving({ ...terms, isAlone: false });
+    const archiving = startArchiving(terms);
     const { status, output } = await command("--bring-back", "acme-it");
-    await archiving?.stop();
+    await archiving.stop();
     expect([status, await hot(), await total()]).toEqual([0, SHIPMENTS, SHIPMENTS + 1]);
     expect(output).toContain("251 shipments will take about 1 MB of Redis.");
     expect(output).toContain("acme/acme-it, 251 shipments back, all");

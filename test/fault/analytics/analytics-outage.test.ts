@@ -1,5 +1,6 @@
 /** ClickHouse down for long: nothing is lost, only benchmarks are unavailable, memory stays bounded, the backlog drains by itself. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { openBenchmarks } from "#analytics/benchmarks.ts";
 import { openInsights } from "#analytics/insights.ts";
@@ -128,7 +129,7 @@ describe("a server that is killed and starts again", () => {
     expect(fault).toMatchObject({ status: 503, code: "BENCHMARKS_UNAVAILABLE" });
     expect(await behind()).toBeGreaterThanOrEqual(ROWS);
     await server.restart();
-    await eventually(async () => (await behind()) === 0, "the backlog drains", 60_000);
+    await eventually(async () => (await behind()) === 0, "the backlog drains", 200_000);
     const [answer] = await benchmarks.deliveryTimes(question("10128"));
     expect(answer?.sampleSize).toBe(2 * ROWS);
     await role.stop();
@@ -136,19 +137,18 @@ describe("a server that is killed and starts again", () => {
   }, 300_000);
 });
 
-test("an embedded folder that another process holds: everything waits, nothing is taken, and drains by itself once it is free", async () => {
-  const holder = await holdFolder(runtime.config.dataDir);
-  const heldBefore = await held();
+test("an embedded engine that cannot be started: everything waits, and drains by itself once it can", async () => {
+  const folder = join(runtime.config.dataDir, "clickhouse");
+  await writeFile(folder, "no folder");
   const role = await startAnalytics(runtime);
   const benchmarks = await openBenchmarks(runtime.config);
   await append("10127", 100_000);
   const fault = await benchmarks.deliveryTimes(question("10127")).catch((error) => error);
   expect(fault).toMatchObject({ status: 503, code: "BENCHMARKS_UNAVAILABLE" });
   expect(await unacknowledged()).toBe(3 * ROWS);
-  expect(await held()).toBe(heldBefore);
 
-  await holder.release();
-  await eventually(async () => (await unacknowledged()) === 0, "the backlog drains", 60_000);
+  await rm(folder);
+  await eventually(async () => (await unacknowledged()) === 0, "the backlog drains", 200_000);
   const sample = async (destCap: string) => {
     const answer = await benchmarks.deliveryTimes(question(destCap)).catch(() => []);
     return answer[0]?.sampleSize;
@@ -163,27 +163,3 @@ test("an embedded folder that another process holds: everything waits, nothing i
   await role.stop();
   await benchmarks.close();
 }, 300_000);
-
-/** Another process that has the embedded folder open. */
-async function holdFolder(dataDir: string) {
-  const program = `
-    import { openClickhouse } from "#analytics/clickhouse/clickhouse.ts";
-    import { readConfig } from "#core/platform/environment/config.ts";
-    const client = await openClickhouse(readConfig({ DATA_DIR: ${JSON.stringify(dataDir)} }), "write");
-    process.stdout.write("open\\n");
-    for await (const _ of console) {}
-    await client.close();`;
-  const child = Bun.spawn([process.execPath, "-e", program], {
-    cwd: join(import.meta.dir, "..", "..", ".."),
-    stdin: "pipe",
-    stdout: "pipe",
-    stderr: "ignore",
-  });
-  await child.stdout.getReader().read();
-  return {
-    async release() {
-      child.stdin.end();
-      await child.exited;
-    },
-  };
-}

@@ -18,16 +18,17 @@ import {
 } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { tryLock } from "#core/platform/process/file-lock.ts";
-import { createLog, type Log } from "#core/platform/process/log.ts";
-import { connectRedis, type Redis } from "#core/platform/redis/client.ts";
-import { type EmbeddedRedis, startEmbeddedRedis } from "#core/platform/redis/embedded/embedded.ts";
 import {
   identityOf,
   preparePrivateFolder,
   SOCKET_PATH_BYTES,
-} from "#core/platform/redis/embedded/embedded-folder.ts";
-import { serversOf } from "#core/platform/redis/embedded/embedded-server.ts";
+} from "#core/platform/embedded/embedded-folder.ts";
+import { serversOf } from "#core/platform/embedded/embedded-program.ts";
+import { tryLock } from "#core/platform/process/file-lock.ts";
+import { createLog, type Log } from "#core/platform/process/log.ts";
+import { connectRedis, type Redis } from "#core/platform/redis/client.ts";
+import { type EmbeddedRedis, startEmbeddedRedis } from "#core/platform/redis/embedded/embedded.ts";
+import { REDIS_PROGRAM } from "#core/platform/redis/embedded/embedded-server.ts";
 import { eventually } from "#test/support/eventually.ts";
 
 const log = createLog("silent");
@@ -90,7 +91,7 @@ async function killStarter({ starter }: Awaited<ReturnType<typeof startElsewhere
 
 async function pidsOn(folder = dataDir): Promise<number[]> {
   const identity = await identityOf(join(folder, "redis"));
-  return identity === null ? [] : serversOf(identity);
+  return identity === null ? [] : serversOf(REDIS_PROGRAM, identity);
 }
 
 async function pidOf(redis: Redis): Promise<number> {
@@ -325,7 +326,7 @@ async function foreignFolder(path: string): Promise<string> {
 
 test("a folder of another user is refused with a sentence", async () => {
   const folder = await foreignFolder(join(dataDir, "redis"));
-  expect(await messageOf(preparePrivateFolder(folder))).toContain("is another user's");
+  expect(await messageOf(preparePrivateFolder(folder, "Redis"))).toContain("is another user's");
   if (isRoot) expect(await messageOf(start())).toContain(`${folder} is another user's`);
 });
 

@@ -19,8 +19,6 @@ const ROLES = {
   panel: "PANEL_PORT",
   analytics: "ANALYTICS_PORT",
 } as const;
-/** One process at a time has the embedded ClickHouse: the other one stands by and is not ready. */
-const STANDS_BY = "analytics";
 
 /** Addresses are those of the first of two. */
 export interface Roles {
@@ -29,9 +27,9 @@ export interface Roles {
   readonly api: string;
   readonly panel: string;
   readonly otherPanel: string;
-  /** By name, of all that are ready. */
+  /** By name. */
   readonly urls: Readonly<Record<string, string>>;
-  /** With the embedded ClickHouse, which one process at a time may open. */
+  /** With the embedded ClickHouse. */
   readonly dataDir: string;
   /** Names of everything that can be killed, the store among them. */
   readonly names: readonly string[];
@@ -117,7 +115,7 @@ export async function startRoles(
   };
 }
 
-/** @returns addresses by name, of those that are to be ready */
+/** @returns addresses by name */
 async function addRoles(
   parts: Map<string, Part>,
   env: Part["env"],
@@ -126,7 +124,7 @@ async function addRoles(
   for (const [role, portName] of Object.entries(ROLES)) {
     for (const name of [`${role}-1`, `${role}-2`]) {
       const port = await freePort();
-      if (role !== STANDS_BY || env["CLICKHOUSE_URL"]) urls[name] = `http://127.0.0.1:${port}`;
+      urls[name] = `http://127.0.0.1:${port}`;
       parts.set(name, {
         command: ["bun", `${role}/main.ts`],
         env: { ...env, [portName]: String(port) },

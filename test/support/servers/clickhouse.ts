@@ -1,7 +1,4 @@
-/**
- * A ClickHouse of its own for one test file. The embedded engine takes one folder per process at a time: a file ends
- * its store before the next file of the same `bun test` opens another.
- */
+/** A ClickHouse of its own for one test file. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -131,16 +131,10 @@ export interface TestClickhouseServer extends TestServer {
 
 /** A server is a container, or the embedded engine behind HTTP (`clickhouse-http.ts` says what that proves). */
 export async function startTestClickhouse(kind: ClickhouseKind): Promise<TestClickhouseServer> {
-  if (kind === "embedded") return { address: null, readAddress: null, stop: engineIsIdle };
+  if (kind === "embedded") return { address: null, readAddress: null, stop: async () => {} };
   if (dockerAnswers()) return startClickhouseContainer();
   const server = await startClickhouseHttp([readerUser()]);
   return { ...server, readAddress: asReader(server.address) };
-}
-
-/** A statement that still runs keeps a closed folder open, and the process has one at a time: the next test file needs it. */
-async function engineIsIdle(): Promise<void> {
-  const { drainPending } = await import("chdb");
-  await drainPending();
 }
 
 async function startClickhouseContainer(): Promise<TestClickhouseServer> {

@@ -1,23 +1,19 @@
-/** The `redis-server` processes of a folder: which are running, what answers on their socket, and how to start one. */
-import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { readdir, readFile } from "node:fs/promises";
+/** The `redis-server` of a folder: what answers on its socket, and how to start one. */
+import { type ChildProcess, spawn } from "node:child_process";
 import { createConnection } from "node:net";
-import { join } from "node:path";
-import { promisify } from "node:util";
-import { DURABLE_SETTINGS } from "#core/platform/redis/durable-settings.ts";
-import cutTornEndSource from "./cut-torn-end.sh" with { type: "text" };
 import {
   type FolderIdentity,
   identityOf,
   isOurSocket,
   isSame,
-  SOCKET_NAME,
-} from "./embedded-folder.ts";
+} from "#core/platform/embedded/embedded-folder.ts";
+import type { EmbeddedProgram, Served, Verdict } from "#core/platform/embedded/embedded-program.ts";
+import { DURABLE_SETTINGS } from "#core/platform/redis/durable-settings.ts";
+import cutTornEndSource from "./cut-torn-end.sh" with { type: "text" };
 
 const ANSWER_LIMIT_MS = 1_000;
 const LOG_NAME = "redis.log";
-/** Names under which the kernel knows the program; Debian's Valkey installs a link with the old name. */
-const PROGRAMS = ["redis-server", "valkey-server"];
+const SOCKET_NAME = "redis.sock";
 /**
  * When the append-only file is rewritten: with the defaults (at twice its size, from 64 MB on) rewrites took a sixth of the
  * machine at high rates. Values are packed already, so they are not compressed again. The price is a longer file to read at
@@ -29,13 +25,33 @@ const REWRITE = {
   rdbcompression: "no",
 };
 
+export const REDIS_PROGRAM: EmbeddedProgram = {
+  title: "Redis",
+  folder: "redis",
+  socket: SOCKET_NAME,
+  // Debian's Valkey installs a link with the old name.
+  names: ["redis-server", "valkey-server"],
+  missing: "redis-server is not installed.",
+  logName: LOG_NAME,
+  unreachableAfterMs: 1_000,
+  probe,
+  launch,
+};
+
+async function launch({ folder, log }: Served, lock: number): Promise<ChildProcess> {
+  const { cut, reason } = await cutTornEnd(folder, lock);
+  if (cut !== "") log.warn({ cut }, "removed an unfinished write from the append-only file");
+  if (reason !== "") log.warn({ reason }, "cannot examine the end of the append-only file");
+  return launchServer(folder, lock);
+}
+
 /**
  * Starts the server in a session of its own, so that Ctrl-C reaches only us and we stop it last.
  *
  * File names are relative to the folder, so that they stay valid if it is moved and a long path does not matter.
  * @param lock a descriptor that the server keeps open as long as it is running
  */
-export function launchServer(folder: string, lock: number): ChildProcess {
+function launchServer(folder: string, lock: number): ChildProcess {
   const options: Record<string, string> = {
     port: "0",
     unixsocket: SOCKET_NAME,
@@ -63,7 +79,7 @@ export function launchServer(folder: string, lock: number): ChildProcess {
  * @param lock a descriptor that keeps servers away, also from what this process leaves running if it is killed
  * @returns what was removed, and why the file was left as it is; "" for nothing
  */
-export async function cutTornEnd(folder: string, lock: number) {
+async function cutTornEnd(folder: string, lock: number) {
   const child = Bun.spawn(["/bin/sh", "-c", cutTornEndSource, "cut-torn-end", folder], {
     stdio: ["ignore", "pipe", "pipe", lock],
   });
@@ -73,49 +89,6 @@ export async function cutTornEnd(folder: string, lock: number) {
   ]);
   return { cut, reason };
 }
-
-/**
- * Processes that serve this folder, found by their program and working directory, not by a pid file: that may be missing,
- * or name an old process whose number has been reused. Processes of other users and containers are not visible.
- */
-export async function serversOf(folder: FolderIdentity): Promise<number[]> {
-  const found = process.platform === "linux" ? await fromProc() : await fromOpenFiles();
-  const folders = await Promise.all(found.map(({ cwd }) => identityOf(cwd)));
-  return found.filter((_, at) => isSame(folders[at] ?? null, folder)).map(({ pid }) => pid);
-}
-
-interface Candidate {
-  readonly pid: number;
-  /** Path of its working directory. */
-  readonly cwd: string;
-}
-
-async function fromProc(): Promise<Candidate[]> {
-  const found: Candidate[] = [];
-  for (const name of await readdir("/proc")) {
-    if (!/^\d+$/.test(name)) continue;
-    const program = await readFile(`/proc/${name}/comm`, "utf8").catch(() => "");
-    if (PROGRAMS.includes(program.trim())) {
-      found.push({ pid: Number(name), cwd: `/proc/${name}/cwd` });
-    }
-  }
-  return found;
-}
-
-/** For systems without /proc, such as macOS. `lsof` exits with status 1 if it finds nothing. */
-async function fromOpenFiles(): Promise<Candidate[]> {
-  const args = ["-a", "-d", "cwd", ...PROGRAMS.flatMap((name) => ["-c", name]), "-Fpn"];
-  const { stdout } = await promisify(execFile)("lsof", args).catch(() => ({ stdout: "" }));
-  return [...stdout.matchAll(/^p(\d+)\n(?:f.*\n)?n(.*)$/gm)].map(([, pid, cwd = ""]) => ({
-    pid: Number(pid),
-    cwd,
-  }));
-}
-
-/**
- * "busy": it is loading its data or running a script; "foreign": it keeps other files than ours or belongs to another user.
- */
-export type Verdict = "absent" | "busy" | "ready" | "foreign";
 
 /** Identifies the server at an address, and whether it keeps its files in our folder. */
 export async function probe(address: string, folder: FolderIdentity): Promise<Verdict> {
@@ -178,10 +151,4 @@ function ask(address: string, commands: readonly string[]): Promise<string | nul
 function isWhole(answer: string): boolean {
   const lines = answer.split("\r\n");
   return lines.length > (lines[1]?.startsWith("*2") ? 6 : 2);
-}
-
-/** The last lines of the server's log. */
-export async function lastWords(folder: string): Promise<string> {
-  const log = await readFile(join(folder, LOG_NAME), "utf8").catch(() => "");
-  return log.slice(-1_000);
 }
