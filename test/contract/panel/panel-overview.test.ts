@@ -1,7 +1,6 @@
 /** The overview: its live stream, which one reading serves for all, and its alarms. */
 import { beforeAll, describe, expect, test } from "bun:test";
 import { pino } from "pino";
-import type { Finding } from "#core/doctor/store-doctor.ts";
 import { deadLetterKey, EVENT_LOGS } from "#core/platform/redis/keys.ts";
 import { startPanel } from "#panel/main.ts";
 import { createFeed } from "#panel/server/http/feed.ts";
