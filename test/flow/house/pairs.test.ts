@@ -438,7 +438,8 @@ test("a restored backup has the shipments of both sides, test mode's too, and st
   product = await newProduct(BARE, setupOf(), { ...env(), DATA_DIR: dataDir });
   try {
     await product.start();
-    const isAnswered = async () => (await ask()).every(({ code }) => code !== "ARCHIVE_UNAVAILABLE");
+    const isAnswered = async () =>
+      (await ask()).every(({ code }) => code !== "ARCHIVE_UNAVAILABLE");
     await eventually(isAnswered, "the archive has started");
     expect(await ask()).toEqual(before);
     for (const [number, key] of [
