@@ -65,6 +65,7 @@ async function shell(code: string, env: Readonly<Record<string, string>> = {}) {
   const own = code
     .replaceAll("http://127.0.0.1:8080", product.api)
     .replaceAll("http://127.0.0.1:8081", product.ingest)
+    .replaceAll("http://127.0.0.1:8082", product.panel)
     .replaceAll(".data/demo/", ".data/")
     .replaceAll(".data/", `${product.dataDir}/`);
   const common = { URL: product.api, API_KEY, PANEL_TOKEN, PUBLIC_URL: product.panel };
@@ -109,7 +110,7 @@ describe("requests with curl", () => {
         const isOutput = code.includes("TOKEN=$(") && commandLines(code).length === 1;
         expect([code, bodies.length > 0 || isOutput]).toEqual([code, true]);
         for (const body of bodies)
-          expect([code, body.status ?? 0, body.code]).toEqual([code, 0, undefined]);
+          expect([code, body.status ?? 0, body.message]).toEqual([code, 0, undefined]);
       }
     },
   );
