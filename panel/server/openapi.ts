@@ -44,8 +44,8 @@ import { Overview } from "#panel/server/operations/overview-view.ts";
 import { ExportedSetup } from "#panel/server/setup/export.ts";
 import { ShipmentItem, ShipmentPageDetail } from "#panel/server/shipments/shipments.ts";
 import { Trace } from "#panel/server/shipments/trace.ts";
+import { LoggedDelivery, OneDelivery } from "#panel/server/webhooks/deliveries.ts";
 import {
-  DeliveryDetail,
   DeliveryView,
   EndpointView,
   NewEndpointView,
@@ -189,7 +189,8 @@ export const PANEL_API: Api = {
     EndpointInput,
     EndpointPatch,
     Delivery: DeliveryView,
-    DeliveryDetail,
+    LoggedDelivery,
+    DeliveryDetail: OneDelivery,
     Replay: ReplayView,
   },
   namesAfterCalls: true,

@@ -5,6 +5,7 @@ import { type KeptOutcomeName, OUTCOMES_KEPT_DAYS } from "#core/events/store/eve
 import { Problem } from "#core/platform/errors/problem.ts";
 import { route } from "#core/platform/http/access.ts";
 import { FAULT_CODES, type FaultCode } from "#core/platform/schema/fault.ts";
+import { jsonValue } from "#core/platform/schema/json-value.ts";
 import { nullableText as text } from "#core/platform/schema/nullable.ts";
 import type { PanelDeps } from "#panel/server/caller.ts";
 import { cursorOf, listPageOf, listQuery } from "#panel/server/http/list-page.ts";
@@ -38,9 +39,7 @@ const InboxItem = Type.Object({
       message: Type.String(),
     }),
   ),
-  event: Type.Unknown({
-    description: "as it was sent; values that may be a recipient's are not kept",
-  }),
+  event: jsonValue("as it was sent; values that may be a recipient's are not kept"),
 });
 
 const Inbox = Type.Object({

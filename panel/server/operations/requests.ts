@@ -8,6 +8,7 @@ import {
   type RefusedRequest,
   readRefusedRequests,
 } from "#core/platform/http/refused-requests.ts";
+import { jsonValue } from "#core/platform/schema/json-value.ts";
 import { nullableText as text } from "#core/platform/schema/nullable.ts";
 import { type PanelDeps, tenantOf } from "#panel/server/caller.ts";
 import { cursorOf, listPageOf, listQuery } from "#panel/server/http/list-page.ts";
@@ -23,7 +24,7 @@ const RequestItem = Type.Object({
   key: Type.Union([Type.String(), Type.Null()], { description: "code of the API key" }),
   requestId: Type.String({ description: "as in X-Request-Id and in the log" }),
   tenant: Type.String({ description: "company or courier; empty = nobody known" }),
-  body: Type.Unknown({ description: "names and types of the body's members, without values" }),
+  body: jsonValue("names and types of the body's members, without values"),
 });
 
 const Requests = Type.Object({

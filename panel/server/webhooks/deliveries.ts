@@ -73,8 +73,8 @@ const Numbered = Type.Object({
       "of its shipment; null where that is gone, and in lists where it is in the archive",
   }),
 });
-const LoggedDelivery = Type.Composite([DeliveryView, Numbered]);
-const OneDelivery = Type.Composite([DeliveryDetail, Numbered]);
+export const LoggedDelivery = Type.Composite([DeliveryView, Numbered]);
+export const OneDelivery = Type.Composite([DeliveryDetail, Numbered]);
 
 const Log = Type.Object({
   items: Type.Array(LoggedDelivery, { description: "newest first" }),

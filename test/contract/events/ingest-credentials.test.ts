@@ -113,8 +113,8 @@ describe("the setup file", () => {
   const one = { code: "ONE", tokens: ["tok_one"] };
 
   test("faults of oauth and mtls are reported by their path", () => {
-    expect(faultsOf([{ ...one, oauth: { clientId: "x" } }])).toEqual([
-      "couriers[0].oauth.clientSecret REQUIRED",
+    expect(faultsOf([{ ...one, oauth: { clientSecret: oauth.clientSecret } }])).toEqual([
+      "couriers[0].oauth.clientId REQUIRED",
     ]);
     expect(faultsOf([{ ...one, mtls: {} }])).toEqual(["couriers[0].mtls TOO_FEW"]);
     expect(faultsOf([{ ...one, mtls: { fingerprint: "AB:CD" } }])).toEqual([

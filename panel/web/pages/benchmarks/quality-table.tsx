@@ -49,17 +49,17 @@ export function QualityTable({ rows, silence, isLinked = false }: QualityTablePr
             <Table.Td ta="right">{f.percent(row.outOfOrderShare)}</Table.Td>
             <Table.Td ta="right">{f.percent(row.aheadShare)}</Table.Td>
             <Table.Td ta="right">
-              <Share {...{ isLinked, courier: row.courier }} outcome="DUPLICATE">
+              <Share isLinked={isLinked} courier={row.courier} outcome="DUPLICATE">
                 {f.percent(row.duplicateShare)}
               </Share>
             </Table.Td>
             <Table.Td ta="right">
-              <Share {...{ isLinked, courier: row.courier }} outcome="INVALID">
+              <Share isLinked={isLinked} courier={row.courier} outcome="INVALID">
                 {f.percent(row.invalidShare)}
               </Share>
             </Table.Td>
             <Table.Td ta="right">
-              <Share {...{ isLinked, courier: row.courier }} outcome="UNKNOWN_TRACKING">
+              <Share isLinked={isLinked} courier={row.courier} outcome="UNKNOWN_TRACKING">
                 {f.percent(row.unknownTrackingShare)}
               </Share>
             </Table.Td>

@@ -65,7 +65,7 @@ export function DeliveryLog({ endpointId }: { readonly endpointId: string }) {
         <DayInput label={t.common.to} value={to} onChange={(day) => change({ to: day })} />
         <StateFilter state={state} onChange={(one) => change({ state: one })} />
       </Group>
-      <FailureGroups {...{ endpointId, from, to, selection }} />
+      <FailureGroups endpointId={endpointId} from={from} to={to} selection={selection} />
       <ResendBar endpointId={endpointId} selection={selection} />
       <ProblemNote error={log.error} />
       <DeliveryTable
