@@ -104,7 +104,9 @@ export function requestLog({ redis, log, now }: Keeping): (refusal: Refusal) => 
     const requestId = currentRequestId() ?? "";
     const body = bodyShape(bodies.get(request));
     const entry = { atMs: now(), tenant, method, route, status, code, key, requestId, body };
-    log.info({ method, route, status, code, tenant }, "call refused");
+    // An unexpected error has its own line, with the same id.
+    if (code !== "INTERNAL_ERROR")
+      log.info({ method, route, status, code, tenant }, "call refused");
     write(redis, entry).catch((error: Error) =>
       log.debug({ reason: error.message }, "a refused call was not written down"),
     );

@@ -9,7 +9,6 @@ const HEADER_VALUE_LENGTH = limit(1_024, "characters of a custom header's value"
 
 /** RFC 9110, token. */
 const NAME = `^[A-Za-z0-9!#$%&'*+.^_\`|~-]{1,${HEADER_NAME_LENGTH}}$`;
-/** Printable ASCII, without blanks around it. */
 const VALUE = `^(?:[!-~](?:[ -~]{0,${HEADER_VALUE_LENGTH - 2}}[!-~])?)?$`;
 /** Of the specification (document 3), of Standard Webhooks, of tracing and of HTTP itself. */
 const RESERVED =
@@ -17,7 +16,7 @@ const RESERVED =
 
 export const CustomHeaders = Type.Record(
   Type.String({ pattern: NAME }),
-  Type.String({ pattern: VALUE }),
+  Type.String({ pattern: VALUE, description: "printable ASCII, without blanks around it" }),
   {
     maxProperties: CUSTOM_HEADERS,
     additionalProperties: false,

@@ -55,6 +55,12 @@ const FIXED_CODE: Fault = {
   message: "The code of an entity never changes.",
 };
 
+const NOTHING_GIVEN: Fault = {
+  path: "",
+  code: "TOO_FEW",
+  message: "A change names at least one member.",
+};
+
 /**
  * @returns the code, and secrets that the body left out and that were generated
  * @throws {Problem} 404, 409 the code is in use, 412, 422 with the JSON paths of all faults
@@ -104,6 +110,7 @@ function entryOf({ kind, code, body }: EntryCall): { entry: unknown; cleared: Cl
     return { entry: body, cleared: null };
   }
   const given = body as Members;
+  if (code !== null && Object.keys(given).length === 0) throw invalidBody([NOTHING_GIVEN]);
   if (code !== null && "code" in given && given["code"] !== code) throw invalidBody([FIXED_CODE]);
   const names = NULLABLE[kind].filter((name) => code !== null && given[name] === null);
   const kept = Object.entries(given).filter(([name]) => !names.includes(name));

@@ -23,5 +23,5 @@ function patchOf(entry: TObject, emptied: readonly string[] = []) {
   });
   const description =
     "absent = as it is; of boxes, channels, keys and other lists of entities, what is named is changed or added";
-  return Type.Object(Object.fromEntries(members), { ...strict, description });
+  return Type.Object(Object.fromEntries(members), { ...strict, minProperties: 1, description });
 }

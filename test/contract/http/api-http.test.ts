@@ -50,8 +50,8 @@ describe("errors", () => {
   test("405 for another method on a path that exists, with Allow", async () => {
     const cases = [
       ["DELETE", "/v2/shipments", "GET, HEAD, POST"],
-      ["PUT", "/v2/shipments/17", "GET, HEAD"],
-      ["PUT", "/v2/shipments/17/", "GET, HEAD"],
+      ["PUT", "/v2/shipments/17", "GET, HEAD, PATCH"],
+      ["PUT", "/v2/shipments/17/", "GET, HEAD, PATCH"],
       ["GET", "/v2/shipments/import", "POST"],
       ["GET", "/v2/shipments/import/", "POST"],
       ["HEAD", "/v2/shipments/import", "POST"],
