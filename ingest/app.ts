@@ -60,7 +60,8 @@ export function createIngestApp(
             )
           : toProblem(error, redis, log);
       set.status = problem.status;
-      keep({ request, route: code === "NOT_FOUND" ? "" : route, problem });
+      // Before a route is found there is none, whatever the type says.
+      keep({ request, route: code === "NOT_FOUND" ? "" : (route ?? ""), problem });
       const type = explanationOf("courier", problem.code) ?? undefined;
       return problemResponse(problem, UNCOUNTED_HEADERS, type);
     })

@@ -28,6 +28,9 @@ const KEPT_OF_TENANT = rate(
   "refused calls of a tenant that a process writes down",
   "the answer alone tells of them",
 );
+/** Ids that programs make: UUIDs, ULIDs and those of traces. What else a caller sends may be anybody's name or address. */
+const MADE_ID =
+  /^(?:[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|[\da-f]{16,64}|[\dA-HJKMNP-TV-Z]{26})$/i;
 /** Tenants whose buckets a process keeps. */
 const TENANTS_KNOWN = 10_000;
 const READ_TOGETHER = 250;
@@ -105,8 +108,8 @@ export function requestLog({ redis, log, now }: Keeping): (refusal: Refusal) => 
     const body = bodyShape(bodies.get(request));
     const entry = { atMs: now(), tenant, method, route, status, code, key, requestId, body };
     // An unexpected error has its own line, with the same id.
-    if (code !== "INTERNAL_ERROR")
-      log.info({ method, route, status, code, tenant }, "call refused");
+    const isLogged = code !== "INTERNAL_ERROR" && MADE_ID.test(requestId);
+    if (isLogged) log.info({ method, route, status, code, tenant }, "call refused");
     write(redis, entry).catch((error: Error) =>
       log.debug({ reason: error.message }, "a refused call was not written down"),
     );
