@@ -50,6 +50,10 @@ beforeAll(async () => {
   await redis.connect();
   await redis.sendCommand(["ACL", "SETUSER", "waybill", "on", `>${PASSWORD}`, "~*", "&*", "+@all"]);
   await redis.sendCommand(["CLUSTER", "ADDSLOTSRANGE", ...ALL_SLOTS]);
+  await eventually(
+    async () => String(await redis.sendCommand(["CLUSTER", "INFO"])).includes("cluster_state:ok"),
+    "the cluster serves",
+  );
   redis.destroy();
 }, 120_000);
 afterAll(async () => {
