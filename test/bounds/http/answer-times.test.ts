@@ -88,6 +88,7 @@ async function makeResources(token: string): Promise<Record<string, string>> {
 /** Every route of the merchant API that names a resource, and the one that names them in its body. */
 const ROUTES: ReadonlyArray<readonly [route: string, kind: string, body: unknown]> = [
   ["GET /v2/shipments/:id", "shipments", null],
+  ["PATCH /v2/shipments/:id", "shipments", { note: "" }],
   ["POST /v2/shipments/:id/stock-release", "shipments", { action: "redeliver" }],
   ["GET /v2/shipments/:id/stock-releases/:releaseId", "shipments", null],
   ["POST /v2/shipments/:id/notifications", "shipments", { event: "review" }],

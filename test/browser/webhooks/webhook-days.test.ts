@@ -420,7 +420,7 @@ describe("a merchant", () => {
       .first()
       .getByRole("button", { name: /Details/ })
       .click();
-    await page.getByRole("dialog").getByText("HTTP 200").waitFor();
+    await page.getByRole("dialog").getByText("HTTP 200").first().waitFor();
     expect(await changing()).toEqual([]);
     await page.keyboard.press("Escape");
     await page.getByRole("tab", { name: "Send again" }).click();
@@ -452,15 +452,14 @@ describe("an operator", () => {
     const alarms = page.getByRole("region", { name: "Alarms" });
     await alarms.getByText(/^The analytics do not answer/).waitFor();
     await alarms.getByText("Dead letters: 1.").waitFor();
-    await alarms
-      .getByRole("listitem")
-      .filter({ hasText: "Dead letters" })
-      .getByRole("link")
-      .click();
+    const alarm = alarms.getByRole("listitem").filter({ hasText: "Dead letters" });
+    await alarm.getByRole("link", { name: "What to do" }).click();
     await page.waitForURL(/\/docs\/operations\/incidents#dead-letters$/);
     await page.getByRole("heading", { name: "Dead letters" }).waitFor();
 
-    await open("/dead-letters");
+    await open("/overview");
+    await alarm.getByRole("link", { name: "Show" }).click();
+    await page.waitForURL(/\/dead-letters$/);
     const details = page.getByRole("button", { name: /^Details/ });
     const nameOfFirst = await details.getAttribute("aria-label");
     await details.click();
