@@ -50,10 +50,10 @@ export function faultsOfHeaders(headers: unknown): Fault[] {
 export function withCustomHeaders(
   ours: Readonly<Record<string, string>>,
   custom: CustomHeaders,
-): Record<string, string> {
+): Readonly<Record<string, string>> {
+  const given = Object.entries(custom);
+  if (given.length === 0) return ours;
   const names = new Set(Object.keys(ours).map((name) => name.toLowerCase()));
-  const added = Object.entries(custom).filter(
-    ([name]) => !isReservedHeader(name) && !names.has(name.toLowerCase()),
-  );
+  const added = given.filter(([name]) => !isReservedHeader(name) && !names.has(name.toLowerCase()));
   return { ...ours, ...Object.fromEntries(added) };
 }
