@@ -54,8 +54,7 @@ export function createApiApp(deps: ApiDeps) {
           ? noRoute(app.routes, path, request.method)
           : toProblem(error, redis, log);
       set.status = problem.status;
-      // Before a route is found there is none, whatever the type says.
-      keep({ request, route: code === "NOT_FOUND" ? "" : (route ?? ""), problem });
+      keep({ request, route: code === "NOT_FOUND" ? undefined : route, problem });
       // A missing resource and another channel's are answered the same, but for the headers that document 1 asks for.
       if (problem.status !== 429) for (const name of DRAFT_RATE_HEADERS) delete set.headers[name];
       return errorResponse(problem);

@@ -60,8 +60,7 @@ export function createIngestApp(
             )
           : toProblem(error, redis, log);
       set.status = problem.status;
-      // Before a route is found there is none, whatever the type says.
-      keep({ request, route: code === "NOT_FOUND" ? "" : (route ?? ""), problem });
+      keep({ request, route: code === "NOT_FOUND" ? undefined : route, problem });
       const type = explanationOf("courier", problem.code) ?? undefined;
       return problemResponse(problem, UNCOUNTED_HEADERS, type);
     })

@@ -77,7 +77,7 @@ const quoted = (text: string) => `'${text.replaceAll("\\", "\\\\").replaceAll("'
 const assignmentsOf = (values: Readonly<Record<string, string>>) =>
   Object.entries(values).map(([name, value]) => `${name} = ${quoted(value)}`);
 
-/** @returns what a connection is told once */
+/** @returns the statements that set a connection up */
 function settingsOf({ database, settings }: Statement): string {
   const { readonly, ...others } = settings;
   const assigned = assignmentsOf(others);

@@ -1,4 +1,4 @@
-/** What is left in force of a closed company, channel or courier: its name, its shipments, and nobody who speaks or is told of anything. */
+/** A closed company, channel or courier keeps its name and its shipments. Its credentials no longer work, and nothing is sent for it. */
 import type {
   ChannelEntity,
   CompanyEntity,

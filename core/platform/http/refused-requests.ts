@@ -76,7 +76,8 @@ export function noteBody(request: Request, body: unknown): void {
 
 export interface Refusal {
   readonly request: Request;
-  readonly route: string;
+  /** Undefined where the path has none, and before it is looked for, whatever the framework's type says. */
+  readonly route: string | undefined;
   readonly problem: Problem;
 }
 
@@ -100,7 +101,7 @@ export function requestLog({ redis, log, now }: Keeping): (refusal: Refusal) => 
     bucket.left -= 1;
     return true;
   };
-  return ({ request, route, problem: { status, code } }) => {
+  return ({ request, route = "", problem: { status, code } }) => {
     const { tenant = "", key = null } = requesters.get(request) ?? {};
     if (!takes(tenant)) return;
     const { method } = request;

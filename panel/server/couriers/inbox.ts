@@ -8,7 +8,7 @@ import { FAULT_CODES, type FaultCode } from "#core/platform/schema/fault.ts";
 import { jsonValue } from "#core/platform/schema/json-value.ts";
 import { nullableText as text } from "#core/platform/schema/nullable.ts";
 import type { PanelDeps } from "#panel/server/caller.ts";
-import { cursorOf, listPageOf, listQuery } from "#panel/server/http/list-page.ts";
+import { listQuery, pageBehind } from "#panel/server/http/list-page.ts";
 import { panelRoutes } from "#panel/server/panel-routes.ts";
 import { instantOfQuery } from "#panel/server/webhooks/webhook-access.ts";
 import { courierOf } from "./courier-of.ts";
@@ -100,22 +100,17 @@ function pageOf(
   all: readonly InboxEvent[],
   query: Static<typeof InboxQuery>,
 ): Static<typeof Inbox> {
-  const { after, limit } = listPageOf(query);
   const fromMs = query.from ? instantOfQuery("from", query.from, false) : 0;
   const toMs = query.to ? instantOfQuery("to", query.to, true) : Number.MAX_SAFE_INTEGER;
   const matching = all
     .filter(({ receivedAtMs }) => receivedAtMs >= fromMs && receivedAtMs <= toMs)
     .map((one) => ({ key: keyOf(one), view: viewOf(one) }))
     .filter(({ view }) => !query.code || view.errors.some(({ code }) => code === query.code));
-  // The list grows at its head: a page begins behind an event, not at a position.
-  const at = after === null ? -1 : matching.findIndex(({ key }) => key === after);
-  if (after !== null && at < 0) return { items: [], nextCursor: null, groups: [] };
-  const page = matching.slice(at + 1, at + 1 + limit);
-  const last = page.at(-1);
-  const hasMore = last !== undefined && at + 1 + limit < matching.length;
+  const page = pageBehind(matching, ({ key }) => key, query);
+  if (page === null) return { items: [], nextCursor: null, groups: [] };
   return {
-    items: page.map(({ view }) => view),
-    nextCursor: hasMore ? cursorOf(last.key) : null,
+    items: page.items.map(({ view }) => view),
+    nextCursor: page.nextCursor,
     groups: groupsOf(matching.map(({ view }) => view)),
   };
 }

@@ -138,6 +138,25 @@ export function pageAfter<T>(
   return { items: page.map(({ item }) => item), nextCursor };
 }
 
+/**
+ * A page of a list that is at hand whole and grows at its head, in its own order: it begins behind an item, not at a position.
+ * @returns null behind an item that is gone
+ * @throws {Problem} 422
+ */
+export function pageBehind<T>(
+  all: readonly T[],
+  keyOf: (item: T) => string,
+  query: ListQuery,
+): { readonly items: T[]; readonly nextCursor: string | null } | null {
+  const { after, limit } = listPageOf(query);
+  const at = after === null ? -1 : all.findIndex((item) => keyOf(item) === after);
+  if (after !== null && at < 0) return null;
+  const items = all.slice(at + 1, at + 1 + limit);
+  const last = items.at(-1);
+  const hasMore = last !== undefined && at + 1 + limit < all.length;
+  return { items, nextCursor: hasMore ? cursorOf(keyOf(last)) : null };
+}
+
 /** A page of a list that is at hand whole, in its own order. @throws {Problem} 422 */
 export function wholeList<T>(
   all: readonly T[],

@@ -11,7 +11,7 @@ import {
 import { jsonValue } from "#core/platform/schema/json-value.ts";
 import { nullableText as text } from "#core/platform/schema/nullable.ts";
 import { type PanelDeps, tenantOf } from "#panel/server/caller.ts";
-import { cursorOf, listPageOf, listQuery } from "#panel/server/http/list-page.ts";
+import { listQuery, pageBehind } from "#panel/server/http/list-page.ts";
 import { panelRoutes } from "#panel/server/panel-routes.ts";
 import { instantOfQuery } from "#panel/server/webhooks/webhook-access.ts";
 
@@ -67,7 +67,6 @@ function pageOf(
   query: Static<typeof RequestsQuery>,
 ): Static<typeof Requests> {
   const { requestId, status = "", route: wanted = "" } = query;
-  const { after, limit } = listPageOf(query);
   if (status !== "" && !STATUS.test(status)) {
     throw new Problem(422, "INVALID_QUERY", "status is a status such as 422, or a class as 4xx.");
   }
@@ -76,15 +75,11 @@ function pageOf(
     .filter((one) => !requestId || one.requestId === requestId)
     .filter((one) => status === "" || String(one.status).startsWith(status.replace("xx", "")))
     .filter((one) => one.route.includes(wanted) && one.atMs >= fromMs);
-  // The list grows at its head: a page begins behind a call, not at a position.
-  const at = after === null ? -1 : matching.findIndex((one) => keyOf(one) === after);
-  if (after !== null && at < 0) return { items: [], nextCursor: null };
-  const page = matching.slice(at + 1, at + 1 + limit);
-  const last = page.at(-1);
-  const hasMore = last !== undefined && at + 1 + limit < matching.length;
+  const page = pageBehind(matching, keyOf, query);
+  if (page === null) return { items: [], nextCursor: null };
   return {
-    items: page.map(({ atMs, ...one }) => ({ ...one, at: new Date(atMs).toISOString() })),
-    nextCursor: hasMore ? cursorOf(keyOf(last)) : null,
+    items: page.items.map(({ atMs, ...one }) => ({ ...one, at: new Date(atMs).toISOString() })),
+    nextCursor: page.nextCursor,
   };
 }
 

@@ -1,6 +1,6 @@
 /**
- * Closes couriers, companies and channels, and opens them again. What is closed is known by its name, with its shipments; its tokens and
- * keys stop working at once on every process, and nobody is told of anything. A setup file does not open it again.
+ * Closes couriers, companies and channels, and opens them again. What is closed keeps its name and its shipments; its tokens and keys
+ * stop working at once on every process, and no webhook or mail is sent for it. A setup file does not open it again.
  */
 import { Elysia } from "elysia";
 import type { Channel, Configuration } from "#core/configuration/store/configuration.ts";

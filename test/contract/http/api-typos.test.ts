@@ -1,4 +1,4 @@
-/** What a merchant who mistypes is told: allowed values, unknown members and unknown parameters. */
+/** Errors and warnings about typing mistakes: allowed values, unknown members and unknown parameters. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { WARNINGS_LISTED } from "#core/platform/schema/unknown-members.ts";
 import { testSetup } from "#test/support/data/setup.ts";
