@@ -31,14 +31,6 @@ export function NewChannel({ companyCode }: { readonly companyCode: string }) {
       {(inputOf) => (
         <>
           <TextInput
-            label={t.entries.code}
-            description={t.entries.codeHint}
-            required
-            maxLength={50}
-            data-autofocus
-            {...inputOf("code")}
-          />
-          <TextInput
             label={t.merchants.channelSettings.name.label}
             required
             maxLength={255}

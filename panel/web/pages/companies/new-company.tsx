@@ -22,14 +22,6 @@ export function NewCompany() {
     >
       {(inputOf) => (
         <>
-          <TextInput
-            label={t.entries.code}
-            description={t.entries.codeHint}
-            required
-            maxLength={50}
-            data-autofocus
-            {...inputOf("code")}
-          />
           <TextInput label={name.label} required maxLength={255} {...inputOf("name")} />
           <TextInput
             label={seatPostcode.label}

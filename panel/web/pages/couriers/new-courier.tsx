@@ -18,14 +18,6 @@ export function NewCourier() {
     >
       {(inputOf) => (
         <>
-          <TextInput
-            label={t.entries.code}
-            description={t.entries.codeHint}
-            required
-            maxLength={50}
-            data-autofocus
-            {...inputOf("code")}
-          />
           <TextInput label={name.label} required maxLength={255} {...inputOf("name")} />
           <TextInput
             label={environment.label}

@@ -1,5 +1,5 @@
 /** A button that makes a new courier, company or channel in a dialogue, shows its secrets once, and goes to its page. */
-import { Button } from "@mantine/core";
+import { Button, TextInput } from "@mantine/core";
 import { IconPlus } from "@tabler/icons-react";
 import { useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
@@ -14,16 +14,17 @@ interface Made {
   readonly generated: readonly Generated[];
 }
 
-interface NewEntryProps<Values extends object> {
+interface NewEntryProps<Values extends { readonly code: string }> {
   readonly label: string;
   readonly initial: Values;
   readonly send: (values: Values) => Promise<Made>;
   /** Address of the page of what was made. */
   readonly pageOf: (code: string) => string;
+  /** The inputs behind that of the code. */
   readonly children: (inputOf: Edit<Values>["inputOf"]) => ReactNode;
 }
 
-export function NewEntry<Values extends object>(props: NewEntryProps<Values>) {
+export function NewEntry<Values extends { readonly code: string }>(props: NewEntryProps<Values>) {
   const { label, initial, send, pageOf, children } = props;
   const { t } = useText();
   const navigate = useNavigate();
@@ -53,7 +54,19 @@ export function NewEntry<Values extends object>(props: NewEntryProps<Values>) {
           }}
           onClose={() => setOpen(false)}
         >
-          {(inputOf) => children(inputOf)}
+          {(inputOf) => (
+            <>
+              <TextInput
+                label={t.entries.code}
+                description={t.entries.codeHint}
+                required
+                maxLength={50}
+                data-autofocus
+                {...inputOf("code")}
+              />
+              {children(inputOf)}
+            </>
+          )}
         </FormDialog>
       )}
       <SecretsOnce secrets={made?.generated ?? []} onClose={() => made && leave(made)} />

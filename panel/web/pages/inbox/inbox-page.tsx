@@ -1,5 +1,5 @@
 /** What a courier sent and was not accepted: grouped by the broken rule, newest first, with the event. */
-import { Button, Card, Group, Modal, Select, Stack } from "@mantine/core";
+import { Button, Card, Group, Select, Stack } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
@@ -8,6 +8,7 @@ import type { InboxItem } from "#panel/web/api/routes.ts";
 import { useFormat } from "#panel/web/i18n/format.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { couriersQuery } from "#panel/web/pages/couriers/queries.ts";
+import { JsonDialog } from "#panel/web/parts/json-dialog.tsx";
 import { PageHead } from "#panel/web/parts/page-head.tsx";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
 import { usePaged } from "#panel/web/parts/use-paged.ts";
@@ -118,15 +119,12 @@ function Inbox({ courier, outcome, code, onRule }: InboxProps) {
           onOpen={setOpen}
         />
       </Card>
-      <Modal
-        opened={open !== null}
-        onClose={() => setOpen(null)}
+      <JsonDialog
         title={t.inbox.payload}
-        size="lg"
-        closeButtonProps={{ "aria-label": t.common.close }}
-      >
-        <pre className="mono break">{JSON.stringify(open?.event ?? null, null, 2)}</pre>
-      </Modal>
+        isOpen={open !== null}
+        value={open?.event}
+        onClose={() => setOpen(null)}
+      />
     </>
   );
 }

@@ -1,5 +1,5 @@
 /** API calls of the last 7 days that were refused or failed: a quoted request id leads here. */
-import { Badge, Button, Card, Group, Modal, TextInput } from "@mantine/core";
+import { Badge, Button, Card, Group, TextInput } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { createColumnHelper } from "@tanstack/react-table";
@@ -9,6 +9,7 @@ import type { RefusedCall } from "#panel/web/api/routes.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { DataTable } from "#panel/web/parts/data-table.tsx";
 import { Instant } from "#panel/web/parts/instant.tsx";
+import { JsonDialog } from "#panel/web/parts/json-dialog.tsx";
 import { PageHead } from "#panel/web/parts/page-head.tsx";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
 import { usePaged } from "#panel/web/parts/use-paged.ts";
@@ -67,15 +68,12 @@ export function RequestsPage() {
           onOpen={setOpen}
         />
       </Card>
-      <Modal
-        opened={open !== null}
-        onClose={() => setOpen(null)}
+      <JsonDialog
         title={t.requests.body}
-        size="lg"
-        closeButtonProps={{ "aria-label": t.common.close }}
-      >
-        <pre className="mono break">{JSON.stringify(open?.body ?? null, null, 2)}</pre>
-      </Modal>
+        isOpen={open !== null}
+        value={open?.body}
+        onClose={() => setOpen(null)}
+      />
     </>
   );
 }

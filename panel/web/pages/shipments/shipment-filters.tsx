@@ -8,6 +8,7 @@ import { en } from "#panel/web/i18n/en.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { couriersQuery } from "#panel/web/pages/couriers/queries.ts";
 import { channelsQuery } from "#panel/web/pages/webhooks/queries.ts";
+import { DayInput } from "#panel/web/parts/day-input.tsx";
 import { useMay } from "#panel/web/parts/use-may.ts";
 
 const TYPING_MS = 300;
@@ -76,14 +77,14 @@ export function ShipmentFilters({ search, couriers }: ShipmentFiltersProps) {
           QUIET_DAYS.map((days) => ({ value: String(days), label: words.quietFor(String(days)) })),
         )}
       />
-      <DateInput
+      <DayInput
         label={words.shipFrom}
-        value={search.shipFrom}
+        value={search.shipFrom ?? ""}
         onChange={(shipFrom) => change({ shipFrom })}
       />
-      <DateInput
+      <DayInput
         label={words.shipTo}
-        value={search.shipTo}
+        value={search.shipTo ?? ""}
         onChange={(shipTo) => change({ shipTo })}
       />
       <Select
@@ -142,23 +143,6 @@ function SearchBox({ search }: { readonly search: ShipmentSearch }) {
         ask(event.currentTarget.value.trim());
       }}
       flex="1 1 320px"
-    />
-  );
-}
-
-interface DateInputProps {
-  readonly label: string;
-  readonly value: string | undefined;
-  readonly onChange: (value: string) => void;
-}
-
-function DateInput({ label, value = "", onChange }: DateInputProps) {
-  return (
-    <TextInput
-      type="date"
-      label={label}
-      value={value}
-      onChange={(event) => onChange(event.currentTarget.value)}
     />
   );
 }

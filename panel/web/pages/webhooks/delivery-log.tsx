@@ -10,6 +10,7 @@ import type { Delivery } from "#panel/web/api/routes.ts";
 import { useFormat } from "#panel/web/i18n/format.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { DataTable } from "#panel/web/parts/data-table.tsx";
+import { DayInput } from "#panel/web/parts/day-input.tsx";
 import { Instant } from "#panel/web/parts/instant.tsx";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
 import { RowButton } from "#panel/web/parts/row-button.tsx";
@@ -122,23 +123,6 @@ function SearchLog({ asked, onChange }: SearchLogProps) {
         ask(event.currentTarget.value.trim());
       }}
       flex="1 1 220px"
-    />
-  );
-}
-
-interface DayInputProps {
-  readonly label: string;
-  readonly value: string;
-  readonly onChange: (day: string) => void;
-}
-
-function DayInput({ label, value, onChange }: DayInputProps) {
-  return (
-    <TextInput
-      type="date"
-      label={label}
-      value={value}
-      onChange={(event) => onChange(event.currentTarget.value)}
     />
   );
 }
