@@ -52,11 +52,11 @@ const CSV_FILE = {
 const UNDER_WAY: readonly Status[] = STATUSES.filter(
   (status) => status !== "DELIVERED" && status !== "RETURNED",
 );
-const SORTS: Readonly<Record<string, IndexOrder>> = {
-  updated: "upd",
-  created: "id",
-  shipDate: "ship",
-};
+const SORTS: ReadonlyMap<string, IndexOrder> = new Map([
+  ["updated", "upd"],
+  ["created", "id"],
+  ["shipDate", "ship"],
+]);
 /** Shipments that a list can be paged through; narrower questions reach the others. */
 const LIST_DEPTH = limit(1_000_000, "shipments that a list can be paged through", "ask for fewer");
 
@@ -304,9 +304,9 @@ function dateOf(name: string, text: string | undefined): number | null {
 
 /** @throws {Problem} 422 */
 function orderOf(sort = "-updated"): SortOrder {
-  const by = SORTS[sort.replace(/^-/, "")];
+  const by = SORTS.get(sort.replace(/^-/, ""));
   if (by) return { by, descending: sort.startsWith("-") };
-  throw invalid(`sort is one of ${Object.keys(SORTS).join(", ")}, with - before it to descend.`);
+  throw invalid(`sort is one of ${[...SORTS.keys()].join(", ")}, with - before it to descend.`);
 }
 
 /** @throws {Problem} 404 */

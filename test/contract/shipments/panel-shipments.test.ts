@@ -191,6 +191,7 @@ describe("a company's list", () => {
     "quietDays=366",
     "shipFrom=x",
     "sort=name",
+    "sort=__proto__",
   ])("%s is 422", async (query) => {
     expect((await ask(acme, `?${query}`)).status).toBe(422);
   });

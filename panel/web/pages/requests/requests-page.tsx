@@ -1,6 +1,5 @@
 /** API calls of the last 7 days that were refused or failed: a quoted request id leads here. */
 import { Badge, Button, Card, Group, TextInput } from "@mantine/core";
-import { useDebouncedCallback } from "@mantine/hooks";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { createColumnHelper } from "@tanstack/react-table";
 import { useMemo, useState } from "react";
@@ -13,8 +12,8 @@ import { JsonDialog } from "#panel/web/parts/json-dialog.tsx";
 import { PageHead } from "#panel/web/parts/page-head.tsx";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
 import { usePaged } from "#panel/web/parts/use-paged.ts";
+import { useTyped } from "#panel/web/parts/use-typed.ts";
 
-const TYPING_MS = 300;
 const EVERY_MS = 10_000;
 const SERVER_ERROR = 500;
 const FIELDS = ["requestId", "status", "route"] as const;
@@ -31,10 +30,10 @@ export function RequestsPage() {
   const search: RequestsSearch = useSearch({ strict: false });
   const [texts, setTexts] = useState(search);
   const [open, setOpen] = useState<RefusedCall | null>(null);
-  const ask = useDebouncedCallback((asked: RequestsSearch) => {
+  const ask = useTyped((asked: RequestsSearch) => {
     const given = Object.entries(asked).filter(([, value]) => value.trim() !== "");
     void navigate({ to: "/requests", search: Object.fromEntries(given), replace: true });
-  }, TYPING_MS);
+  });
   const list = usePaged(
     ["requests", search],
     (cursor, signal) =>

@@ -1,5 +1,4 @@
 import { Button, Group, Select, TextInput } from "@mantine/core";
-import { useDebouncedCallback } from "@mantine/hooks";
 import { IconDownload, IconSearch } from "@tabler/icons-react";
 import { useQuery, useSuspenseQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
@@ -10,8 +9,8 @@ import { couriersQuery } from "#panel/web/pages/couriers/queries.ts";
 import { channelsQuery } from "#panel/web/pages/webhooks/queries.ts";
 import { DayInput } from "#panel/web/parts/day-input.tsx";
 import { useMay } from "#panel/web/parts/use-may.ts";
+import { useTyped } from "#panel/web/parts/use-typed.ts";
 
-const TYPING_MS = 300;
 const QUIET_DAYS = [1, 2, 3, 5, 7, 14, 30];
 const SORTS = ["-updated", "updated", "-created", "created", "-shipDate", "shipDate"] as const;
 
@@ -129,7 +128,7 @@ function SearchBox({ search }: { readonly search: ShipmentSearch }) {
   const change = useChange(search);
   const asked = search.q ?? "";
   const [text, setText] = useState(asked);
-  const ask = useDebouncedCallback((q: string) => change({ q }), TYPING_MS);
+  const ask = useTyped((q: string) => change({ q }));
   // The box of the frame, or a saved view, has asked for something else.
   useEffect(() => setText((now) => (now.trim() === asked ? now : asked)), [asked]);
   return (

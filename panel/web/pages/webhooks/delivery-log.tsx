@@ -1,6 +1,5 @@
 /** The delivery log of an endpoint, the newest first, with each attempt on request. */
 import { Anchor, Card, Group, SegmentedControl, Select, TextInput } from "@mantine/core";
-import { useDebouncedCallback } from "@mantine/hooks";
 import { IconSearch } from "@tabler/icons-react";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
@@ -16,6 +15,7 @@ import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
 import { RowButton } from "#panel/web/parts/row-button.tsx";
 import { StatusBadge } from "#panel/web/parts/status-badge.tsx";
 import { useMay } from "#panel/web/parts/use-may.ts";
+import { useTyped } from "#panel/web/parts/use-typed.ts";
 import { DeliveryBadge } from "./delivery-badge.tsx";
 import { DeliveryDrawer } from "./delivery-drawer.tsx";
 import { FailureGroups } from "./failure-groups.tsx";
@@ -30,7 +30,6 @@ import {
 
 const STATES = ["", "queued", "waiting", "delivered", "failed"] as const;
 type State = (typeof STATES)[number];
-const TYPING_MS = 300;
 
 /** As in the address. */
 interface LogSearch {
@@ -111,7 +110,7 @@ interface SearchLogProps {
 function SearchLog({ asked, onChange }: SearchLogProps) {
   const { t } = useText();
   const [text, setText] = useState(asked);
-  const ask = useDebouncedCallback(onChange, TYPING_MS);
+  const ask = useTyped(onChange);
   return (
     <TextInput
       aria-label={t.common.search}
