@@ -1,12 +1,10 @@
 /**
- * The peers of `bench/ingest.ts`: Elysia routes that inflate and parse the same body. `/v1/events` does nothing else; `/v1/jobs` adds
+ * The peers of `bench/ingest.ts`: Elysia routes that parse the same body. `/v1/events` does nothing else; `/v1/jobs` adds
  * the message to a BullMQ queue on the Redis whose address is the argument, so that it is as durable as ours, and then answers.
  */
-import { gunzipSync } from "node:zlib";
 import { createBunRedisClient, Queue } from "bullmq";
 import { RedisClient } from "bun";
 import { Elysia } from "elysia";
-import { BODY_LIMIT_BYTES } from "#core/events/rules/event.ts";
 
 const RAW = { parse: "none" } as const;
 const utf8 = new TextDecoder();
@@ -15,9 +13,7 @@ const queue = new Queue("messages", { connection: createBunRedisClient(new Redis
 
 async function eventsOf(request: Request): Promise<unknown[]> {
   const body = new Uint8Array(await request.arrayBuffer());
-  const isGzip = request.headers.get("content-encoding") === "gzip";
-  const plain = isGzip ? gunzipSync(body, { maxOutputLength: BODY_LIMIT_BYTES }) : body;
-  const { events } = JSON.parse(utf8.decode(plain)) as { events: unknown[] };
+  const { events } = JSON.parse(utf8.decode(body)) as { events: unknown[] };
   return events;
 }
 

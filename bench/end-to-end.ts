@@ -17,7 +17,6 @@ import { figureOf } from "./rows.ts";
 import { benchSetup, loadShipments } from "./shipments.ts";
 import { type Behind, runSustained, worstLag } from "./sustained-run.ts";
 
-const { tell } = harness;
 /** Warm-up: sent and processed before the clock starts, so that every process is up and its code is warm. */
 const { seconds, shipments, warmUp, holdAt } = harness.readOptions({
   seconds: [120, 4],
@@ -81,15 +80,10 @@ async function measure(store: harness.Store, way: Way, from: number) {
   if (events === 0) throw new Error(`${way.name}: no event came through in time`);
   const costs = await costing(events);
   for (const role of roles) await role.stop();
-  tell(`${way.name}: ${events} events in ${took.toFixed(1)} s, ${harness.costsText(costs)}`);
   const bytes = await harness.infoOf(redis, "persistence");
   const isRewritten = bytes("aof_base_size") !== bytesBefore("aof_base_size");
   const appended = (bytes("aof_current_size") - bytesBefore("aof_current_size")) / events;
-  tell(
-    isRewritten
-      ? "  file rewritten meanwhile"
-      : `  ${Math.round(appended)} bytes appended an event`,
-  );
+  if (!isRewritten) harness.tell(`  ${Math.round(appended)} bytes appended an event`);
   await checkRows(way.clickhouse(runtime.config), warmUp + events);
   const { early, late } = worstLag(sustained.samples);
   return { events, rate: events / took, cost: harness.totalOf(costs), early, late };
@@ -99,14 +93,10 @@ async function checkRows(config: Config, events: number): Promise<void> {
   const clickhouse = await openClickhouse(config, "write");
   try {
     const answer = await clickhouse.query({
-      query: `SELECT toUInt32(uniqExact(shipment_id, fact_key)) AS facts,
-                (SELECT toUInt32(sum(bytes_on_disk) / sum(rows)) FROM system.parts
-                 WHERE table = 'events' AND active) AS bytes
-              FROM events`,
+      query: "SELECT toUInt32(uniqExact(shipment_id, fact_key)) AS facts FROM events",
       format: "JSONEachRow",
     });
-    const [found] = await answer.json<{ facts: number; bytes: number }>();
-    tell(`  ${found?.facts} rows, ${found?.bytes} bytes a row on the disk`);
+    const [found] = await answer.json<{ facts: number }>();
     if (found?.facts !== events) throw new Error(`${found?.facts} rows of ${events} events`);
   } finally {
     await clickhouse.close();

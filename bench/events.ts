@@ -1,5 +1,4 @@
 /** The courier events and messages that the measurements send: lives of eight events, of shipments that `shipments.ts` has put there. */
-import { gzipSync } from "node:zlib";
 import type { CourierEvent } from "#core/events/rules/event.ts";
 import { sign } from "#core/webhooks/rules/signature.ts";
 import { COURIER, spreadOver, trackingNumberOf } from "./shipments.ts";
@@ -49,15 +48,13 @@ export function courierEvent(shipment: number, step: number, eventId: string, ho
 export type Message = ReturnType<typeof messageOf>;
 
 /** Signed. @param events as JSON */
-export function messageOf(id: string | number, events: readonly string[], gzip = false) {
-  const plain = Buffer.from(
+export function messageOf(id: string | number, events: readonly string[]) {
+  const body = Buffer.from(
     `{"schemaVersion":"1.0","messageId":"m-${id}","sentAt":"${new Date().toISOString()}","courier":"${COURIER}","events":[${events.join(",")}]}`,
   );
-  const body: Uint8Array<ArrayBuffer> = gzip ? Uint8Array.from(gzipSync(plain)) : plain;
   const headers = {
     authorization: `Bearer ${TOKEN}`,
     "content-type": "application/json",
-    ...(gzip && { "content-encoding": "gzip" }),
     "x-service-signature": sign([SECRET], body, Date.now()),
   };
   return { body, headers, events: events.length };

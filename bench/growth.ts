@@ -24,27 +24,22 @@ const RUN_LIMIT_SECONDS = 300;
 const BYTES_PER_SHIPMENT = 3_000;
 
 async function costed(
-  name: string,
   { runtime: { redis } }: harness.Store,
   roles: readonly Pick<harness.Role, "name" | "pid">[],
   work: () => Promise<unknown>,
 ): Promise<Cost> {
   const costing = await harness.startCosting(redis, roles);
-  const perSecond = await harness.ratePerSecond(EVENTS, work);
+  await work();
   const costs = await costing(EVENTS);
-  tell(`  ${name}: ${Math.round(perSecond)} events/s, ${harness.costsText(costs)}`);
   const { redis: redisUs = 0 } = costs;
-  return { perSecond, redisUs, ownUs: harness.totalOf(costs) - redisUs };
+  return { redisUs, ownUs: harness.totalOf(costs) - redisUs };
 }
 
 async function measureSize(store: harness.Store, shipments: number): Promise<Size> {
   const { runtime, env } = store;
   const { redis } = runtime;
   if (freemem() < shipments * BYTES_PER_SHIPMENT) throw new Error("not enough memory is free");
-  const empty = await harness.usedBytes(redis);
   await loadShipments(store, shipments);
-  const bytesPerShipment = ((await harness.usedBytes(redis)) - empty) / shipments;
-  tell(`${shipments} shipments: ${Math.round(bytesPerShipment)} bytes each`);
   const ingest = await harness.startServer("ingest", env);
   const population: Population = { shipments, active: ACTIVE, underway: ACTIVE };
   const common = { url: ingest.url, population, seconds: RUN_LIMIT_SECONDS };
@@ -56,7 +51,7 @@ async function measureSize(store: harness.Store, shipments: number): Promise<Siz
   const others = ["analytics", "processors"].map((name) => harness.startRole(name, env));
   const lags = () => readLags(redis);
   await send(WARM_UP, lags);
-  const wholeWay = await costed("whole way", store, [ingest, ...others], () => send(EVENTS, lags));
+  const wholeWay = await costed(store, [ingest, ...others], () => send(EVENTS, lags));
   for (const role of others) await role.stop();
   await send(WARM_UP);
   await processLog(runtime, WARM_UP);
@@ -65,11 +60,11 @@ async function measureSize(store: harness.Store, shipments: number): Promise<Siz
   const logBytes = ((await harness.usedBytes(redis)) - logBefore) / EVENTS;
   tell(`  ${Math.round(logBytes)} bytes of Redis memory an event in the log, its eventId in`);
   const own = [{ name: "track", pid: process.pid }];
-  const toState = await costed("log to state", store, own, () => processLog(runtime, EVENTS));
+  const toState = await costed(store, own, () => processLog(runtime, EVENTS));
   const { applied } = await readLedger(redis);
   if (applied !== from) throw new Error(`${applied} of ${from} events were applied`);
   await emptyLogs(redis);
-  return { shipments, bytesPerShipment, wholeWay, toState };
+  return { shipments, wholeWay, toState };
 }
 
 const total = ({ redisUs, ownUs }: Cost) => redisUs + ownUs;

@@ -26,10 +26,9 @@ const ALLOCATOR = { MIMALLOC_PURGE_DELAY: "-1" };
 export const ALLOCATOR_OF_ALL = { MIMALLOC_PURGE_DELAY: "60000" };
 
 const OFF = { type: "boolean", default: false } as const;
-const FLAGS = { json: OFF, quick: OFF, everysec: OFF, all: OFF } as const;
+const FLAGS = { json: OFF, quick: OFF, everysec: OFF } as const;
 
-/** `all` tells details on standard error. */
-export const flags = { json: false, quick: false, everysec: false, all: false };
+export const flags = { json: false, quick: false, everysec: false };
 
 type Numbers = Readonly<Record<string, number | readonly [full: number, quick: number]>>;
 
@@ -165,6 +164,25 @@ export async function startServer(name: "ingest" | "api" | "panel", env: Env, fi
   return { ...role, url };
 }
 
+/** All roles in one process, as `npm start` runs them. @param preload a file that runs there first, and speaks to `ipc` */
+export async function startProduct(
+  defer: Defer,
+  { env }: Store,
+  { preload, ipc }: { readonly preload?: string; readonly ipc?: (message: never) => void } = {},
+) {
+  const [panel, ingest] = [await freePort(), await freePort()];
+  const ports = { PANEL_PORT: String(panel), API_PORT: "0", INGEST_PORT: String(ingest) };
+  const before = preload === undefined ? [] : ["--preload", preload];
+  const child = Bun.spawn([process.execPath, ...before, "cli/main.ts", "start", "--quiet"], {
+    env: { ...ALLOCATOR_OF_ALL, DRAIN_SECONDS: "0", ...env, ...ports },
+    stdio: ["ignore", "ignore", "inherit"],
+    ...(ipc && { ipc: ipc as (message: unknown) => void }),
+  });
+  defer(() => stop(child));
+  await untilReady(`http://127.0.0.1:${panel}`, "the product");
+  return { ingest: `http://127.0.0.1:${ingest}`, child };
+}
+
 export async function untilReady(url: string, name: string): Promise<void> {
   const answers = () =>
     fetch(`${url}/readyz`).then(
@@ -227,11 +245,6 @@ export async function startCosting(redis: Redis, roles: readonly Pick<Role, "nam
 
 export const totalOf = (costs: Costs) => Object.values(costs).reduce((sum, us) => sum + us, 0);
 
-export function costsText(costs: Costs): string {
-  const parts = Object.entries(costs).map(([name, us]) => `${name} ${us.toFixed(1)}`);
-  return `CPU us an event: ${parts.join(", ")}, sum ${totalOf(costs).toFixed(1)} (${cpus().length} cores)`;
-}
-
 export async function timedMs(work: () => Promise<unknown>): Promise<number> {
   const fromMs = performance.now();
   await work();
@@ -271,7 +284,6 @@ export async function inTurns<K extends string>(
   for (let round = -warmUps; round < rounds; round += 1) {
     for (const name of names) {
       const value = await works[name]();
-      if (flags.all) tell(`${name}: ${value.toFixed(1)}`);
       if (round >= 0) found.get(name)?.push(value);
     }
   }

@@ -5,7 +5,6 @@
  */
 import { readFile } from "node:fs/promises";
 import { readLags } from "#core/platform/log/streams.ts";
-import { freePort } from "#test/support/servers/free-port.ts";
 import * as harness from "./harness.ts";
 import { figureOf } from "./rows.ts";
 import { benchSetup, loadShipments } from "./shipments.ts";
@@ -23,19 +22,9 @@ await harness.runPart(async (defer) => {
   const store = await harness.openStore(defer, benchSetup());
   const { redis } = store.runtime;
   await loadShipments(store, SHIPMENTS);
-  const [panel, ingest] = [await freePort(), await freePort()];
-  const ports = { PANEL_PORT: String(panel), API_PORT: "0", INGEST_PORT: String(ingest) };
-  const child = Bun.spawn([process.execPath, "cli/main.ts", "start", "--quiet"], {
-    env: { ...harness.ALLOCATOR_OF_ALL, DRAIN_SECONDS: "0", ...store.env, ...ports },
-    stdio: ["ignore", "ignore", "inherit"],
-  });
-  defer(async () => {
-    child.kill("SIGTERM");
-    await child.exited;
-  });
-  await harness.untilReady(`http://127.0.0.1:${panel}`, "the product");
+  const { ingest, child } = await harness.startProduct(defer, store);
   await runSustained({
-    url: `http://127.0.0.1:${ingest}`,
+    url: ingest,
     from: 0,
     limit: Number.MAX_SAFE_INTEGER,
     seconds: load,

@@ -41,10 +41,10 @@ function newEvents(count: number) {
 }
 
 /** Built and signed before the clock starts: the sender's work is not ours. */
-function prepare(count: number, size: number, gzip = false): Message[] {
+function prepare(count: number, size: number): Message[] {
   return Array.from({ length: count }, () => {
     const events = newEvents(size).map((event) => JSON.stringify(event));
-    return messageOf(counter, events, gzip);
+    return messageOf(counter, events);
   });
 }
 
@@ -113,16 +113,12 @@ async function measure(runtime: Runtime, url: string, bareUrl: string) {
     const works = { ours: timed(own), peer: timed(other) };
     return figureOf(`ingest ${name}`, await harness.inTurns(runs, works, 0));
   };
-  const sendBatches = (to: string, gzip: boolean) => () =>
-    send(to, prepare(batches, PER_BATCH, gzip));
+  const sendBatches = () => send(url, prepare(batches, PER_BATCH));
   const sendSingles = (to: string, path?: string) => () => send(to, prepare(singles, 1), path);
-  const [ours, bare] = [sendSingles(url), sendSingles(bareUrl)];
   const bareScripts = () => runBareScripts(runtime);
   return [
-    await compare("plain", sendBatches(url, false), bareScripts, PER_BATCH),
-    await compare("zipped", sendBatches(url, true), sendBatches(bareUrl, true), PER_BATCH),
-    await compare("jobs", ours, sendSingles(bareUrl, JOBS_PATH)),
-    await compare("singles", ours, bare),
+    await compare("plain", sendBatches, bareScripts, PER_BATCH),
+    await compare("jobs", sendSingles(url), sendSingles(bareUrl, JOBS_PATH)),
     await compare(
       "paced",
       () => runPaced(url),

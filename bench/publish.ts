@@ -23,10 +23,9 @@ export function merge(published: Report, measured: Report): Report {
 
 /** Writes the tables between their markers. @throws when the page lacks one */
 export function rewritten(page: string, { figures }: Report): string {
-  const shown = figures.filter(({ isDetail }) => !isDetail);
   const tables = {
-    always: shown.filter(({ work }) => !isEverysec(work)),
-    everysec: shown.filter(({ work }) => isEverysec(work)),
+    always: figures.filter(({ work }) => !isEverysec(work)),
+    everysec: figures.filter(({ work }) => isEverysec(work)),
   };
   return Object.entries(tables).reduce(
     (text, [name, rows]) => between(text, `figures: ${name}`, tableRows(rows)),

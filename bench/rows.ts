@@ -9,9 +9,7 @@ import type { Bound, Figure } from "./table.ts";
 
 const TABLE = `
 ingest plain *        |  1 | 500-event messages, signed | bare scripts | events/s | x >= 0.6 | x >= 0.25
-ingest zipped         |  2 | the same gzipped | a route that only parses | events/s | (retired as a goal: the store is its limit) | x >= 0.02
 ingest jobs           |  2 | 1-event messages, signed | a route that adds a BullMQ job | requests/s | x >= 2 | x >= 0.2
-ingest singles        |  2 | 1-event messages, signed | a route that only parses | requests/s | (for comparison: that route stores nothing) | x >= 0.06
 ingest paced          |  5 | answer time of 500 events at 20/s, p99 | a route that only parses | ms | x <= 4 | x <= 40
 track state *         |  3 | event log to shipment state, {shipments} shipments | the bare commit script | events/s | x >= 0.6 | x >= 0.12
 end-to-end rate *     |  4 | end to end, sustained over {seconds} s | the same work as BullMQ jobs | events/s | x >= 8 | x >= 1.2
@@ -30,7 +28,6 @@ shipment-memory bytes | 10 | a shipment of 8 events, 1 parcel, 2 lines | JSON te
 search slowest        | 11 | search, p99 of the slowest question: {question} | HGETALL of the rows | ms | < 20 | < 250
 search changing       | 11 | the same with {changes} changes before each: {question} | HGETALL of the rows | ms | < 20 | < 250
 search command        | 11 | search, the longest Redis command | | ms | < 5 | < 250
-search question       | 11 | search, p99: {question} | HGETALL of the rows | ms | < 20 | < 250
 benchmarks times      | 12 | delivery times, 4 couriers, {rows} M deliveries, p99 | | ms | < 50 | < 500
 benchmarks index      | 12 | efficiency index, 4 of 20, {rows} M deliveries, p99 | | ms | < 50 | < 500
 growth state          | 14 | event log to state, {many} shipments (linear: x {times}) | {few} shipments | CPU us/event | x <= 1.5 | x <= 3

@@ -2,14 +2,14 @@
  * Answer time of the shipment search (row 11): `bun bench/search.ts [--shipments 1m] [--questions 40] [--quick] [--json]`.
  * Every documented filter and combination is asked with random values, in every sort, for the first page and a deep one;
  * ours is the search and the reading of the page's shipments, the peer is `HGETALL` of the same shipments, turn by turn. Then
- * once more while shipments change between the questions. `--all` prints every sort and page by itself.
+ * once more while shipments change between the questions.
  */
 import type { Redis } from "#core/platform/redis/client.ts";
 import { companyKeys, companyPartition } from "#core/platform/redis/keys.ts";
 import { searchShipments } from "#core/search/store/search.ts";
 import { readShipments } from "#core/shipments/store/shipments.ts";
 import { openTestRedis } from "#test/support/servers/servers.ts";
-import { flags, readOptions, runPart, tell, timedMs } from "./harness.ts";
+import { readOptions, runPart, timedMs } from "./harness.ts";
 import { figureOf } from "./rows.ts";
 import * as channel from "./search-load.ts";
 import { percentile } from "./table.ts";
@@ -34,7 +34,7 @@ async function readHashes(redis: Redis, ids: readonly number[]): Promise<void> {
 async function ask(
   redis: Redis,
   loaded: channel.Loaded,
-  [name, filters]: channel.Question,
+  [question, filters]: channel.Question,
   changes: number,
 ) {
   const times = { ours: [] as number[], peer: [] as number[] };
@@ -52,10 +52,8 @@ async function ask(
       times.ours.push(ours);
       times.peer.push(peer);
     }
-    if (flags.all)
-      tell(`${name}, ${JSON.stringify(page)}, ${changes}: ${times.ours.slice(-questions)}`);
   }
-  return { question: name, ours: percentile(times.ours, 0.99), peer: percentile(times.peer, 0.99) };
+  return { question, ours: percentile(times.ours, 0.99), peer: percentile(times.peer, 0.99) };
 }
 
 type Asked = Awaited<ReturnType<typeof ask>>;
@@ -87,10 +85,6 @@ await runPart(async (defer) => {
     slowestOf("search slowest", plain),
     slowestOf("search changing", changing),
     figureOf("search command", { ours: await longestCommand(redis) }),
-    ...plain.map((one) => {
-      const figure = figureOf("search question", one, { question: one.question });
-      return { ...figure, isDetail: true as const };
-    }),
   ];
   const about = `${loaded.ids.length.toLocaleString("en")} shipments in the channel`;
   return { figures, redis, about };

@@ -21,7 +21,7 @@ import { createShipments } from "#core/shipments/store/create-shipments.ts";
 import { registerShipments } from "#core/shipments/store/register-shipments.ts";
 import { testSetup, WEBHOOK_SECRET } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
-import { forEach, type Store, tell } from "./harness.ts";
+import { forEach, type Store } from "./harness.ts";
 
 /** One a partition, with one channel each. */
 const COMPANIES = PARTITIONS;
@@ -157,7 +157,6 @@ export async function loadShipments({ runtime, env }: Store, count: number): Pro
     const statuses = await Promise.all(exits);
     if (statuses.some((status) => status !== 0)) throw new Error("loading failed");
   });
-  tell(`${count} shipments are loaded`);
 }
 
 /** Does the work without an append-only file, which is written whole at its end. */

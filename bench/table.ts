@@ -19,19 +19,15 @@ export interface Figure {
   readonly note?: string;
   /** What CI fails at; null = not looked at there. */
   readonly alarm?: Bound | null;
-  /** One of those that another figure sums up: the command prints it, and the published page leaves it out. */
-  readonly isDetail?: true;
   /** Of row 14: the costs at every size. */
   readonly growth?: readonly Size[];
 }
 
 /** CPU microseconds an event. */
-export type Cost = Readonly<{ perSecond: number; redisUs: number; ownUs: number }>;
+export type Cost = Readonly<{ redisUs: number; ownUs: number }>;
 
 export interface Size {
   readonly shipments: number;
-  /** Of Redis memory, all of it. */
-  readonly bytesPerShipment: number;
   readonly wholeWay: Cost;
   readonly toState: Cost;
 }

@@ -1,6 +1,6 @@
 /**
  * Event log to shipment state beside what limits it (row 3): `bun bench/track.ts [--shipments 1m] [--runs 5] [--everysec] [--quick]
- * [--json] [--all]`. Ours is the consumer as `processors/main.ts` starts it, on a log that the claim script has filled. Beside it
+ * [--json]`. Ours is the consumer as `processors/main.ts` starts it, on a log that the claim script has filled. Beside it
  * stand the same calls of the commit script, prepared beforehand: nothing is read, mapped, folded, packed or acknowledged.
  */
 import type { CourierEvent } from "#core/events/rules/event.ts";
@@ -101,18 +101,15 @@ async function append({ redis, config }: Runtime, events: readonly Accepted[]): 
 }
 
 /** @returns events a second */
-async function costed({ redis }: Runtime, name: string, work: () => Promise<void>) {
+function rated(work: () => Promise<void>) {
   Bun.gc(true);
-  const costs = await harness.startCosting(redis, [{ name, pid: process.pid }]);
-  const rate = await harness.ratePerSecond(EVENTS_PER_RUN, work);
-  if (harness.flags.all) harness.tell(harness.costsText(await costs(EVENTS_PER_RUN)));
-  return rate;
+  return harness.ratePerSecond(EVENTS_PER_RUN, work);
 }
 
 async function ours(runtime: Runtime, active: readonly Parcel[]): Promise<number> {
   const events = drawn(active);
   await append(runtime, events);
-  return costed(runtime, "ours", () => processLog(runtime, events.length));
+  return rated(() => processLog(runtime, events.length));
 }
 
 type Call = Readonly<{ keys: string[]; args: (string | Buffer)[] }>;
@@ -154,7 +151,7 @@ async function prepared(runtime: Runtime, events: readonly Accepted[]): Promise<
 async function peer(runtime: Runtime, active: readonly Parcel[]): Promise<number> {
   const batches = await prepared(runtime, drawn(active));
   const { redis } = runtime;
-  return costed(runtime, "peer", async () => {
+  return rated(async () => {
     for (const calls of batches) {
       await Promise.all(calls.map(({ keys, args }) => run(redis, commitScript, keys, args)));
     }
