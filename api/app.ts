@@ -11,8 +11,10 @@ import { errorResponse } from "#api/http/error-response.ts";
 import { jobRoute } from "#api/jobs/job.ts";
 import { confirmLabelsRoute } from "#api/labels/confirm.ts";
 import { createLabelRoute } from "#api/labels/create.ts";
+import { listLabelsRoute } from "#api/labels/list.ts";
 import { readLabelRoute } from "#api/labels/read.ts";
 import { transmissionRoute } from "#api/labels/transmission.ts";
+import { voidLabelRoute } from "#api/labels/void.ts";
 import { MERCHANT_API } from "#api/openapi.ts";
 import { orderRoute } from "#api/orders/detail.ts";
 import { ordersRoute } from "#api/orders/list.ts";
@@ -113,7 +115,9 @@ function merchantRoutes(deps: ApiDeps): AnyElysia[] {
     parcelRoute(deps),
     addressCheckRoute(deps),
     createLabelRoute(deps),
+    listLabelsRoute(deps),
     readLabelRoute(deps),
+    voidLabelRoute(deps),
     confirmLabelsRoute(deps),
     transmissionRoute(deps),
     deliveryTimesRoute(deps),

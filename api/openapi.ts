@@ -13,8 +13,9 @@ import { ErrorBody, ProblemDocument, Violation } from "#api/http/error-response.
 import { JobView } from "#api/jobs/job.ts";
 import { ParcelJobView } from "#api/jobs/parcel-job-view.ts";
 import { ConfirmView, TransmissionView } from "#api/labels/confirm.ts";
+import { LabelAgain } from "#api/labels/label-again.ts";
 import { LabelProblem } from "#api/labels/label-problem.ts";
-import { LabelAgain } from "#api/labels/read.ts";
+import { LabelListed, LabelPage } from "#api/labels/list.ts";
 import { TransmissionAgain } from "#api/labels/transmission.ts";
 import { AcceptedParcels, OrderParcelPage } from "#api/parcels/collection.ts";
 import { MEMBER_WORDS } from "#api/reference/member-words.ts";
@@ -94,7 +95,10 @@ export const MERCHANT_API: Api = {
       name: "Order parcels",
       description: "Parcels of orders, by hash. The company must own the product api-parcels.",
     },
-    labels: { name: "Labels", description: "Carrier labels and their confirmation." },
+    labels: {
+      name: "Labels",
+      description: "Carrier labels, their confirmation, and what was voided.",
+    },
     addresses: {
       name: "Addresses",
       description:
@@ -161,6 +165,8 @@ export const MERCHANT_API: Api = {
     Confirmation: ConfirmView,
     Transmission: TransmissionView,
     LabelAgain,
+    LabelListed,
+    LabelPage,
     TransmissionAgain,
     StockReleaseAgain,
     NotificationAgain,

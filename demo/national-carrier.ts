@@ -27,6 +27,7 @@ interface MadeByUs {
   }>;
   readonly extShipmentId: string;
   readonly labels: readonly string[];
+  readonly reference: string;
 }
 
 export interface SimulatedCarrier {
@@ -62,11 +63,13 @@ export function startNationalCarrier(): SimulatedCarrier {
   const confirmations: GatewayConfirmation[] = [];
   const made = new Map<string, MadeByUs>();
   const answered = new Map<string, object>();
+  let ordersMade = 0;
 
   async function make(key: string, order: GatewayOrder): Promise<MadeByUs> {
     const known = made.get(key);
     if (known) return known;
-    const label = await makeLabel(key, order, made.size + 1);
+    ordersMade += 1;
+    const label = await makeLabel(key, order, ordersMade);
     if (made.size < KEPT) made.set(key, label);
     return label;
   }
@@ -122,6 +125,7 @@ export function startNationalCarrier(): SimulatedCarrier {
       if (call === "POST labels") return takeOrder(request);
       if (call === "POST confirmations") return confirmOnce(request);
       if (call === "POST addresses") return checkAddress((await request.json()) as GatewayAddress);
+      if (call === "DELETE labels") return voidLabel(made, key);
       const label = call === "GET labels" ? made.get(key) : undefined;
       return label ? Response.json(label) : new Response(null, { status: 404 });
     },
@@ -132,6 +136,16 @@ export function startNationalCarrier(): SimulatedCarrier {
     confirmations,
     stop: () => server.stop(true),
   };
+}
+
+/** Refuses to void what is on its way, or to void at all, where the reference says so. */
+function voidLabel(made: Map<string, MadeByUs>, key: string): Response {
+  const label = made.get(key);
+  if (label?.reference.includes("keep")) {
+    return Response.json({ message: "Già in lavorazione" }, { status: 409 });
+  }
+  if (label?.reference.includes("unvoidable")) return new Response(null, { status: 405 });
+  return new Response(null, { status: made.delete(key) ? 204 : 404 });
 }
 
 async function makeLabel(key: string, order: GatewayOrder, made: number): Promise<MadeByUs> {
@@ -147,7 +161,7 @@ async function makeLabel(key: string, order: GatewayOrder, made: number): Promis
     trackingNumbers: trackingNumbers.map((one) => one.number),
   });
   const labels = await Promise.all(sheets.map((sheet) => draw(sheet, order.labelFormat)));
-  return { trackingNumbers, extShipmentId: `EXT-${key}`, labels };
+  return { trackingNumbers, extShipmentId: `EXT-${key}`, labels, reference: order.reference };
 }
 
 async function draw(sheet: LabelSheet, format: LabelFormat): Promise<string> {

@@ -29,18 +29,20 @@ const LABEL_LIMIT_BYTES = limit(
 );
 const MESSAGE_LENGTH = 500;
 export const REFUSALS: readonly number[] = [400, 409, 422];
+/** The carrier has no such call. */
+const UNSUPPORTED: readonly number[] = [405, 501];
 /** Codes of connections that never came to be. */
 const NOT_CONNECTED = /ConnectionRefused|FailedToOpenSocket|ECONNREFUSED|ENOTFOUND|EAI_AGAIN/;
 
 export interface GatewayCall<T extends TSchema> {
-  readonly method: "GET" | "POST";
+  readonly method: "GET" | "POST" | "DELETE";
   readonly path: string;
   readonly checker: CompiledSchema<T>;
   readonly body?: object;
   readonly key?: string;
 }
 
-/** @returns `ok` with null for a GET of what does not exist */
+/** @returns `ok` with null for a GET or DELETE of what does not exist */
 export async function callGateway<T extends TSchema>(
   base: string | null,
   call: GatewayCall<T>,
@@ -71,7 +73,10 @@ export async function callGateway<T extends TSchema>(
       ? { kind: "ok", value: answer }
       : { kind: "away", unreadable: true, called: true };
   }
-  if (method === "GET" && status === 404) return { kind: "ok", value: null };
+  if (method !== "POST" && status === 404) return { kind: "ok", value: null };
+  if (method === "DELETE" && UNSUPPORTED.includes(status)) {
+    return { kind: "refused", message: "The carrier does not support this." };
+  }
   if (REFUSALS.includes(status)) return { kind: "refused", message: messageOf(answer) };
   return { kind: "away", unreadable: status < 500, called: status >= 500 };
 }

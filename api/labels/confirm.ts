@@ -177,11 +177,14 @@ export function confirmLabelsRoute(deps: ApiDeps) {
   );
 }
 
-/** @throws {Problem} 423 */
-async function waitForLock(redis: Redis, owner: LabelOwner, courier: string) {
+/**
+ * Confirmations and voidings of a carrier's labels are carried out one after another.
+ * @throws {Problem} 423
+ */
+export async function waitForLock(redis: Redis, owner: LabelOwner, courier: string) {
   const lock = await lockConfirmation(redis, owner, courier, LOCK_TERMS);
   if (lock) return lock;
-  const detail = "Another request is confirming labels of this carrier.";
+  const detail = "Another request is confirming or voiding labels of this carrier.";
   const headers = { "retry-after": BUSY_RETRY_SECONDS };
   throw labelProblem(423, "CONFIRMATION_IN_PROGRESS", detail, {}, headers);
 }
@@ -206,7 +209,9 @@ async function confirm(
     );
   const view = viewer(body, wanted, config.publicUrl);
   const stored = await read();
-  const open = stored.filter(({ transmission }) => transmission === null);
+  const open = stored.filter(
+    ({ transmission, voidedAtMs }) => transmission === null && voidedAtMs === null,
+  );
   if (open.length === 0) return view(stored, null);
   const { courier, pickupDate = null, pickupTime = null } = body;
   const pickup = [pickupDate, pickupTime].filter((part) => part !== null).join(" ") || null;
@@ -225,7 +230,7 @@ async function confirm(
   if (accepted.length === 0) {
     await freeTransmission(redis, owner, asked);
     const { alreadyConfirmedIds, notFoundIds } = view(stored, null);
-    const members = { errors, alreadyConfirmedIds, notFoundIds };
+    const members = { errors: [...voidedOf(stored), ...errors], alreadyConfirmedIds, notFoundIds };
     throw labelProblem(422, "CARRIER_REFUSED", "The carrier refused every label.", members);
   }
   const transmissionNumber = transmissionNumberOf(id);
@@ -262,13 +267,20 @@ function viewer(body: ConfirmRequest, wanted: readonly number[], publicUrl: stri
       confirmedIds: [...fresh],
       alreadyConfirmedIds: idsOf(stored.filter(isConfirmed)).filter((id) => !fresh.has(id)),
       notFoundIds: wanted.filter((id) => !known.has(id)),
-      errors: [...(opened?.errors ?? [])],
+      errors: [...voidedOf(stored), ...(opened?.errors ?? [])],
       pickupDate: body.pickupDate ?? null,
       pickupTime: body.pickupTime ?? null,
       createdAt: opened && romeIso(opened.createdAtMs),
       transmissions: transmissionsOf(stored, publicUrl),
     };
   };
+}
+
+/** Nobody hands them over: a carrier is not told of them. */
+function voidedOf(stored: readonly StoredLabel[]): Refusal[] {
+  const message = "The label has been voided.";
+  const voided = stored.filter(({ voidedAtMs }) => voidedAtMs !== null);
+  return voided.map(({ id }) => ({ labelId: id, code: "LABEL_VOIDED", message }));
 }
 
 /** The latest first; ids increase over time. */

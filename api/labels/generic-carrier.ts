@@ -23,6 +23,7 @@ export const genericCarrier: LabelCarrier = {
   // Made of the label's id alone: making it again makes the same.
   recover: async () => ({ kind: "ok", value: null }),
   confirm: async () => ({ kind: "ok", value: [] }),
+  void: async () => ({ kind: "ok", value: null }),
 };
 
 /** `GEN` and the label's id; parcels after the first carry their number. */

@@ -46,4 +46,6 @@ export interface LabelCarrier {
   recover(order: LabelOrder): Promise<CarrierAnswer<MadeLabel | null>>;
   /** Confirming a label again is no fault. @returns the labels it refuses */
   confirm(confirmation: Confirmation): Promise<CarrierAnswer<readonly Refusal[]>>;
+  /** Voiding a label again, or one that the carrier does not know, is no fault. */
+  void(label: StoredLabel): Promise<CarrierAnswer<null>>;
 }

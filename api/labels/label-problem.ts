@@ -10,7 +10,7 @@ import type { CarrierAnswer } from "./label-carrier.ts";
 /** What the carrier refused of a confirmation. */
 export const RefusedLabels = Type.Array(
   Type.Object({ labelId: Type.Integer(), code: Type.String(), message: Type.String() }),
-  { description: "labels that the carrier refused" },
+  { description: "labels that the carrier refused, and LABEL_VOIDED for those that were voided" },
 );
 
 export const LabelProblem = Type.Object({
@@ -66,6 +66,10 @@ export function labelProblem<Code extends ErrorCode>(
 export function unknownCarrier(): Problem {
   const detail = "The carrier code is not known or not available on this channel.";
   return labelProblem(400, "UNKNOWN_CARRIER", detail);
+}
+
+export function labelNotFound(): Problem {
+  return new Problem(404, "LABEL_NOT_FOUND", "There is no such label.");
 }
 
 /** A body that cannot be read is a label error too. */

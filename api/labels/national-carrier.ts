@@ -4,6 +4,8 @@
  * - `POST /labels` with `Idempotency-Key`, the order as JSON -> 2xx `{trackingNumbers: [{number, description}],
  *   extShipmentId, labels}`, one label a parcel in the asked format.
  * - `GET /labels/{key}` -> the same for what has been made under the key, 404 where nothing has.
+ * - `DELETE /labels/{key}` -> 2xx when the label is void, 404 where nothing has been made under the key; 400, 409 and 422 with
+ *   `{message}` refuse, 405 and 501 say that labels cannot be voided.
  * - `POST /confirmations` with `Idempotency-Key` -> 2xx `{refused: [{labelId, code, message}]}`; a label confirmed before is
  *   no refusal. The key stays the same until we have recorded an outcome: a gateway that answers a key it has answered with
  *   2xx as it did then opens one transmission, whatever dies in between.
@@ -44,6 +46,9 @@ const GatewayConfirmation = Type.Object({
   ),
 });
 const confirmationChecker = compileSchema(GatewayConfirmation);
+
+/** Whatever the answer says beside its status. */
+const anyChecker = compileSchema(Type.Unknown());
 
 export function nationalCarrier(
   config: Pick<Config, "nationalCarrier" | "nationalCarrierUrl">,
@@ -101,11 +106,19 @@ export function nationalCarrier(
       }));
       return { kind: "ok", value: refused };
     },
+    async void({ id }) {
+      const answer = await callGateway(url, {
+        method: "DELETE",
+        path: `/labels/${keyOf({ id })}`,
+        checker: anyChecker,
+      });
+      return answer.kind === "ok" ? { kind: "ok", value: null } : answer;
+    },
   };
 }
 
 /** The label's id stays the same as long as nobody knows what came of the call. */
-function keyOf({ id }: LabelOrder): string {
+function keyOf({ id }: Pick<LabelOrder, "id">): string {
   return `label-${id}`;
 }
 

@@ -60,7 +60,8 @@ async function readExisting(redis: Redis, owner: LabelOwner, id: number): Promis
     readLabels(redis, owner, [id]),
     readLabelContents(redis, owner, id),
   ]);
-  return stored ? { kind: "label", id, record: stored.record, labels, isExisting: true } : null;
+  if (!stored || stored.voidedAtMs !== null) return null;
+  return { kind: "label", id, record: stored.record, labels, isExisting: true };
 }
 
 /** The claim ends with what came of it, also when that is an error of our own. */

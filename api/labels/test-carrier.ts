@@ -7,6 +7,7 @@
  * | `TEST_UNREACHABLE`  | the carrier cannot be reached: 502                |
  * | `TEST_UNREADABLE`   | its answer cannot be read: 502                    |
  * | `TEST_UNCONFIRMED`  | a label is made, and refused when it is confirmed |
+ * | `TEST_UNVOIDED`     | a label is made, and the carrier does not void it |
  */
 import { genericCarrier } from "./generic-carrier.ts";
 import type { CarrierAnswer, LabelCarrier } from "./label-carrier.ts";
@@ -31,5 +32,10 @@ export const testCarrier: LabelCarrier = {
     const message = "The test carrier does not confirm this reference.";
     const value = refused.map(({ id }) => ({ labelId: id, code: "TEST_REFUSED", message }));
     return { kind: "ok", value };
+  },
+  async void({ record }) {
+    const isRefused = record.reference.startsWith("TEST_UNVOIDED");
+    const message = "The test carrier does not void this reference.";
+    return isRefused ? { kind: "refused", message } : { kind: "ok", value: null };
   },
 };

@@ -372,6 +372,7 @@ class LabelAgain(TypedDict):
     warnings: NotRequired[list[Warning]]
     createdAt: str
     transmission: LabelAgainTransmission | None
+    voidedAt: str | None
 
 
 class LabelConsignee(TypedDict):
@@ -386,6 +387,34 @@ class LabelConsignee(TypedDict):
 
 
 LabelFormat = Literal["PDF", "ZPL"]
+
+
+class LabelListedTrackingNumbersItem(TypedDict):
+    number: str
+    description: str
+
+
+class LabelListedTransmission(TypedDict):
+    transmissionId: int
+    transmissionNumber: str
+    slipUrl: str
+
+
+class LabelListed(TypedDict):
+    id: int
+    trackingNumbers: list[LabelListedTrackingNumbersItem]
+    courier: str
+    reference: str
+    labelFormat: LabelFormat
+    extShipmentId: str | None
+    createdAt: str
+    transmission: LabelListedTransmission | None
+    voidedAt: str | None
+
+
+class LabelPage(TypedDict):
+    items: list[LabelListed]
+    nextCursor: str | None
 
 
 class LabelParcel(TypedDict):

@@ -3,7 +3,7 @@
 
 import { client } from './client.gen.ts';
 import type { Client, ClientMeta, Options as Options2, RequestResult, TDataShape } from './client/index.ts';
-import type { CheckAddressData, CheckAddressErrors, CheckAddressResponses, ConfirmLabelsData, ConfirmLabelsErrors, ConfirmLabelsResponses, CorrectShipmentData, CorrectShipmentErrors, CorrectShipmentResponses, CreateLabelData, CreateLabelErrors, CreateLabelResponses, CreateParcelsData, CreateParcelsErrors, CreateParcelsResponses, CreateShipmentsData, CreateShipmentsErrors, CreateShipmentsResponses, CreateTokenData, CreateTokenErrors, CreateTokenResponses, DeleteParcelData, DeleteParcelErrors, DeleteParcelResponses, DeleteParcelsData, DeleteParcelsErrors, DeleteParcelsResponses, DeleteSandboxEntityData, DeleteSandboxEntityErrors, DeleteSandboxEntityResponses, ImportShipmentsData, ImportShipmentsErrors, ImportShipmentsResponses, ListOrdersData, ListOrdersErrors, ListOrdersResponses, ListParcelsData, ListParcelsErrors, ListParcelsResponses, NotifyRecipientData, NotifyRecipientErrors, NotifyRecipientResponses, ReadChannelData, ReadChannelErrors, ReadChannelResponses, ReadDeliveryTimesData, ReadDeliveryTimesErrors, ReadDeliveryTimesResponses, ReadEfficiencyIndexData, ReadEfficiencyIndexErrors, ReadEfficiencyIndexResponses, ReadJobData, ReadJobErrors, ReadJobResponses, ReadLabelData, ReadLabelErrors, ReadLabelResponses, ReadNotificationData, ReadNotificationErrors, ReadNotificationResponses, ReadOrderData, ReadOrderErrors, ReadOrderResponses, ReadParcelData, ReadParcelErrors, ReadParcelResponses, ReadSandboxEntityData, ReadSandboxEntityErrors, ReadSandboxEntityResponses, ReadShipmentData, ReadShipmentErrors, ReadShipmentResponses, ReadStockReleaseData, ReadStockReleaseErrors, ReadStockReleaseResponses, ReadTransmissionData, ReadTransmissionErrors, ReadTransmissionResponses, ReleaseStockData, ReleaseStockErrors, ReleaseStockResponses, ReplaceSandboxEntityData, ReplaceSandboxEntityErrors, ReplaceSandboxEntityResponses, SearchShipmentsData, SearchShipmentsErrors, SearchShipmentsResponses, UpdateParcelData, UpdateParcelErrors, UpdateParcelResponses, UpdateSandboxEntityData, UpdateSandboxEntityErrors, UpdateSandboxEntityResponses } from './types.gen.ts';
+import type { CheckAddressData, CheckAddressErrors, CheckAddressResponses, ConfirmLabelsData, ConfirmLabelsErrors, ConfirmLabelsResponses, CorrectShipmentData, CorrectShipmentErrors, CorrectShipmentResponses, CreateLabelData, CreateLabelErrors, CreateLabelResponses, CreateParcelsData, CreateParcelsErrors, CreateParcelsResponses, CreateShipmentsData, CreateShipmentsErrors, CreateShipmentsResponses, CreateTokenData, CreateTokenErrors, CreateTokenResponses, DeleteParcelData, DeleteParcelErrors, DeleteParcelResponses, DeleteParcelsData, DeleteParcelsErrors, DeleteParcelsResponses, DeleteSandboxEntityData, DeleteSandboxEntityErrors, DeleteSandboxEntityResponses, ImportShipmentsData, ImportShipmentsErrors, ImportShipmentsResponses, ListLabelsData, ListLabelsErrors, ListLabelsResponses, ListOrdersData, ListOrdersErrors, ListOrdersResponses, ListParcelsData, ListParcelsErrors, ListParcelsResponses, NotifyRecipientData, NotifyRecipientErrors, NotifyRecipientResponses, ReadChannelData, ReadChannelErrors, ReadChannelResponses, ReadDeliveryTimesData, ReadDeliveryTimesErrors, ReadDeliveryTimesResponses, ReadEfficiencyIndexData, ReadEfficiencyIndexErrors, ReadEfficiencyIndexResponses, ReadJobData, ReadJobErrors, ReadJobResponses, ReadLabelData, ReadLabelErrors, ReadLabelResponses, ReadNotificationData, ReadNotificationErrors, ReadNotificationResponses, ReadOrderData, ReadOrderErrors, ReadOrderResponses, ReadParcelData, ReadParcelErrors, ReadParcelResponses, ReadSandboxEntityData, ReadSandboxEntityErrors, ReadSandboxEntityResponses, ReadShipmentData, ReadShipmentErrors, ReadShipmentResponses, ReadStockReleaseData, ReadStockReleaseErrors, ReadStockReleaseResponses, ReadTransmissionData, ReadTransmissionErrors, ReadTransmissionResponses, ReleaseStockData, ReleaseStockErrors, ReleaseStockResponses, ReplaceSandboxEntityData, ReplaceSandboxEntityErrors, ReplaceSandboxEntityResponses, SearchShipmentsData, SearchShipmentsErrors, SearchShipmentsResponses, UpdateParcelData, UpdateParcelErrors, UpdateParcelResponses, UpdateSandboxEntityData, UpdateSandboxEntityErrors, UpdateSandboxEntityResponses, VoidLabelData, VoidLabelErrors, VoidLabelResponses } from './types.gen.ts';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -452,6 +452,20 @@ export class WaybillApi extends HeyApiClient {
     }
     
     /**
+     * List the channel's labels
+     *
+     * The latest first, without their sheets: read one by its id for those. Labels are kept for 400 days. With a filter, a page reads 1000 labels at most: it may have fewer items than `limit` and still a `nextCursor`.
+     */
+    public listLabels<ThrowOnError extends boolean = true>(options?: Options<ListLabelsData, ThrowOnError>): RequestResult<ListLabelsResponses, ListLabelsErrors, ThrowOnError, 'data'> {
+        return (options?.client ?? this.client).get<ListLabelsResponses, ListLabelsErrors, ThrowOnError, 'data'>({
+            responseStyle: 'data',
+            security: [{ scheme: 'bearer', type: 'http' }],
+            url: '/v2/labels',
+            ...options
+        });
+    }
+    
+    /**
      * Make the labels of a shipment
      *
      * Idempotent by (channel, carrier, reference): the carrier is called once. After a call whose outcome nobody knows, the carrier is asked for it before it is called again. Labels are kept for 400 days. 422 beyond the schema: `source` NOT_ALLOWED: in the platform registry; `consignee.state` BAD_FORMAT: 2 letters in Italy; `monetary.amount` REQUIRED: with cash on delivery; `weight` REQUIRED: without parcels, where the carrier asks for it; `parcels[].boxCode` NOT_ALLOWED: in the company's box registry.
@@ -470,9 +484,23 @@ export class WaybillApi extends HeyApiClient {
     }
     
     /**
+     * Void a label
+     *
+     * For a label that is not confirmed yet. Its sheets go, and its reference can have a new label. 422 if the carrier refuses or cannot void labels. The same call again answers the same. After a call whose outcome nobody knows, repeat it: the carrier may have voided the label already.
+     */
+    public voidLabel<ThrowOnError extends boolean = true>(options: Options<VoidLabelData, ThrowOnError>): RequestResult<VoidLabelResponses, VoidLabelErrors, ThrowOnError, 'data'> {
+        return (options.client ?? this.client).delete<VoidLabelResponses, VoidLabelErrors, ThrowOnError, 'data'>({
+            responseStyle: 'data',
+            security: [{ scheme: 'bearer', type: 'http' }],
+            url: '/v2/labels/{id}',
+            ...options
+        });
+    }
+    
+    /**
      * Read a label again
      *
-     * Labels are kept for 400 days. A label that is still being made is not found.
+     * Labels are kept for 400 days. A label that is still being made is not found. One that was voided has no sheets any more.
      */
     public readLabel<ThrowOnError extends boolean = true>(options: Options<ReadLabelData, ThrowOnError>): RequestResult<ReadLabelResponses, ReadLabelErrors, ThrowOnError, 'data'> {
         return (options.client ?? this.client).get<ReadLabelResponses, ReadLabelErrors, ThrowOnError, 'data'>({

@@ -434,7 +434,7 @@ export type Confirmation = {
      */
     notFoundIds: Array<number>;
     /**
-     * labels that the carrier refused
+     * labels that the carrier refused, and LABEL_VOIDED for those that were voided
      */
     errors: Array<{
         /**
@@ -1073,6 +1073,10 @@ export type LabelAgain = {
          */
         slipUrl: string;
     } | null;
+    /**
+     * ISO 8601; null unless it was voided
+     */
+    voidedAt: string | null;
 };
 
 export type LabelConsignee = {
@@ -1111,6 +1115,78 @@ export type LabelConsignee = {
 };
 
 export type LabelFormat = 'PDF' | 'ZPL';
+
+export type LabelListed = {
+    /**
+     * Id of the resource.
+     */
+    id: number;
+    /**
+     * The carrier's numbers; the first is the main one.
+     */
+    trackingNumbers: Array<{
+        /**
+         * The tracking number.
+         */
+        number: string;
+        /**
+         * What the number stands for, such as parcel 1 of 2.
+         */
+        description: string;
+    }>;
+    /**
+     * Courier code; a request may also give its name or a transcoding of the channel.
+     */
+    courier: string;
+    /**
+     * The merchant's reference of the order; of a label it is the idempotency key.
+     */
+    reference: string;
+    /**
+     * PDF or ZPL, as the channel is configured for the carrier.
+     */
+    labelFormat: LabelFormat;
+    /**
+     * Id of the shipment at the carrier; null if it gave none.
+     */
+    extShipmentId: string | null;
+    /**
+     * ISO 8601
+     */
+    createdAt: string;
+    /**
+     * the transmission that holds it; null while it is not confirmed
+     */
+    transmission: {
+        /**
+         * Id of the transmission that holds the label.
+         */
+        transmissionId: number;
+        /**
+         * Number of the transmission, as printed on its slip.
+         */
+        transmissionNumber: string;
+        /**
+         * Address of the transmission's slip.
+         */
+        slipUrl: string;
+    } | null;
+    /**
+     * ISO 8601; null unless it was voided
+     */
+    voidedAt: string | null;
+};
+
+export type LabelPage = {
+    /**
+     * The items of the page.
+     */
+    items: Array<LabelListed>;
+    /**
+     * `cursor` of the next page; null on the last one
+     */
+    nextCursor: string | null;
+};
 
 export type LabelParcel = {
     /**
@@ -1186,7 +1262,7 @@ export type LabelProblem = {
         label: string;
     };
     /**
-     * labels that the carrier refused
+     * labels that the carrier refused, and LABEL_VOIDED for those that were voided
      */
     errors?: Array<{
         /**
@@ -5539,6 +5615,82 @@ export type CheckAddressResponses = {
 
 export type CheckAddressResponse = CheckAddressResponses[keyof CheckAddressResponses];
 
+export type ListLabelsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Carrier code, exact.
+         */
+        courier?: string;
+        /**
+         * `open`: neither confirmed nor voided.
+         */
+        state?: 'open' | 'confirmed' | 'voided';
+        /**
+         * `nextCursor` of the page before.
+         */
+        cursor?: string;
+        /**
+         * Default 50.
+         */
+        limit?: number;
+    };
+    url: '/v2/labels';
+};
+
+export type ListLabelsErrors = {
+    /**
+     * BAD_REQUEST_TARGET: The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.
+     */
+    400: ErrorBody;
+    /**
+     * INVALID_TOKEN: The access token is missing, not valid or expired, or its key or channel has been switched off.
+     */
+    401: ErrorBody;
+    /**
+     * NO_CHANNEL_CONTEXT: The token belongs to no channel.
+     *
+     * MISSING_SCOPE: The API key lacks the scope that the call needs; the message names it.
+     *
+     * KEY_SUSPENDED: The key is suspended for an hour after 10 answers 429 within 5 minutes.
+     */
+    403: ErrorBody;
+    /**
+     * NOT_ACCEPTABLE: The header Accept excludes JSON, the only format of the answers.
+     */
+    406: ErrorBody;
+    /**
+     * VALIDATION_FAILED: The request violates the documented rules; `violations` lists what and where.
+     *
+     * UNKNOWN_PARAMETER: The call has no query parameter of this name; `nearest` is the one with the most similar name.
+     */
+    422: ProblemDocument;
+    /**
+     * RATE_LIMITED: The request budget is used up; at the token call, too many invalid API keys came from this address.
+     */
+    429: ErrorBody;
+    /**
+     * INTERNAL_ERROR: An error on the side of the service.
+     */
+    500: ErrorBody;
+    /**
+     * STORE_UNAVAILABLE: The store of the service is unavailable; nothing was acknowledged.
+     */
+    503: ErrorBody;
+};
+
+export type ListLabelsError = ListLabelsErrors[keyof ListLabelsErrors];
+
+export type ListLabelsResponses = {
+    /**
+     * A page of labels.
+     */
+    200: LabelPage;
+};
+
+export type ListLabelsResponse = ListLabelsResponses[keyof ListLabelsResponses];
+
 export type CreateLabelData = {
     /**
      * At most 1048576 bytes.
@@ -5640,6 +5792,90 @@ export type CreateLabelResponses = {
 };
 
 export type CreateLabelResponse = CreateLabelResponses[keyof CreateLabelResponses];
+
+export type VoidLabelData = {
+    body?: never;
+    path: {
+        /**
+         * The resource's id.
+         */
+        id: number;
+    };
+    query?: never;
+    url: '/v2/labels/{id}';
+};
+
+export type VoidLabelErrors = {
+    /**
+     * BAD_REQUEST_TARGET: The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.
+     *
+     * UNKNOWN_CARRIER: The carrier code of a label is not known or not available on this channel.
+     */
+    400: LabelProblem;
+    /**
+     * INVALID_TOKEN: The access token is missing, not valid or expired, or its key or channel has been switched off.
+     */
+    401: ErrorBody;
+    /**
+     * NO_CHANNEL_CONTEXT: The token belongs to no channel.
+     *
+     * MISSING_SCOPE: The API key lacks the scope that the call needs; the message names it.
+     *
+     * KEY_SUSPENDED: The key is suspended for an hour after 10 answers 429 within 5 minutes.
+     */
+    403: ErrorBody;
+    /**
+     * LABEL_NOT_FOUND: There is no such resource, or it belongs to another channel.
+     */
+    404: ErrorBody;
+    /**
+     * NOT_ACCEPTABLE: The header Accept excludes JSON, the only format of the answers.
+     */
+    406: ErrorBody;
+    /**
+     * LABEL_CONFIRMED: A transmission holds the label, which is handed over to the carrier.
+     */
+    409: LabelProblem;
+    /**
+     * UNKNOWN_PARAMETER: The call has no query parameter of this name; `nearest` is the one with the most similar name.
+     *
+     * CARRIER_REFUSED: The carrier refuses; the message is its own.
+     */
+    422: LabelProblem;
+    /**
+     * CONFIRMATION_IN_PROGRESS: Another request has been confirming labels of this carrier for more than 15 s.
+     */
+    423: LabelProblem;
+    /**
+     * RATE_LIMITED: The request budget is used up; at the token call, too many invalid API keys came from this address.
+     */
+    429: ErrorBody;
+    /**
+     * INTERNAL_ERROR: An error on the side of the service.
+     */
+    500: ErrorBody;
+    /**
+     * CARRIER_UNREACHABLE: The carrier cannot be reached.
+     *
+     * CARRIER_UNREADABLE: The carrier's answer cannot be read.
+     */
+    502: LabelProblem;
+    /**
+     * STORE_UNAVAILABLE: The store of the service is unavailable; nothing was acknowledged.
+     */
+    503: ErrorBody;
+};
+
+export type VoidLabelError = VoidLabelErrors[keyof VoidLabelErrors];
+
+export type VoidLabelResponses = {
+    /**
+     * The label is void.
+     */
+    200: LabelAgain;
+};
+
+export type VoidLabelResponse = VoidLabelResponses[keyof VoidLabelResponses];
 
 export type ReadLabelData = {
     body?: never;

@@ -1,8 +1,10 @@
 /**
- * Every change of the store's layout since it was first released, in order. CONTRIBUTING.md says how to add one. The list is
- * empty: the layout is still the first one.
+ * Every change of the store's layout since it was first released, in order. CONTRIBUTING.md says how to add one. A
+ * migration stays as it is: what it needs of a feature is written down here.
  */
 import type { Redis } from "#core/platform/redis/client.ts";
+import { companyKeys, PARTITIONS } from "#core/platform/redis/keys.ts";
+import { readFields } from "#core/platform/redis/read-fields.ts";
 
 export interface Migration {
   /** The layout that it makes of the one before. */
@@ -18,4 +20,43 @@ export interface Migration {
   readonly step: (redis: Redis, cursor: string) => Promise<string | null>;
 }
 
-export const MIGRATIONS: readonly Migration[] = [];
+/** Labels that a step reads. */
+const LABELS_PER_STEP = 500;
+const LABELS_KEPT_MS = 400 * 86_400_000;
+
+/** Layout 2: every channel has a list of its labels. Processes of layout 1 make labels that are not in it. */
+const LISTS_OF_LABELS: Migration = {
+  version: 2,
+  oldest: 1,
+  async step(redis, cursor) {
+    const [partition = 0, from = 1] = cursor === "" ? [] : cursor.split(":").map(Number);
+    const next = await listLabelsOf(redis, partition, from);
+    if (next !== null) return `${partition}:${next}`;
+    return partition + 1 < PARTITIONS ? `${partition + 1}:1` : null;
+  },
+};
+
+async function listLabelsOf(redis: Redis, partition: number, from: number): Promise<number | null> {
+  const keys = companyKeys(partition);
+  const last = Number((await redis.get(keys.labelIds)) ?? 0);
+  if (from > last) return null;
+  const count = Math.min(LABELS_PER_STEP, last - from + 1);
+  const ids = Array.from({ length: count }, (_, at) => (from + at) * PARTITIONS + partition);
+  const names = ids.map((id) => keys.label(id));
+  const rows = await readFields<(string | null)[]>(redis, names, ["d"]);
+  const lists = new Map<string, { score: number; value: string }[]>();
+  for (const [at, [text]] of rows.entries()) {
+    if (!text) continue;
+    const { channelId, createdAtMs } = JSON.parse(text) as Record<string, number>;
+    const key = keys.channelLabels(Number(channelId));
+    const entry = { score: Number(createdAtMs), value: String(ids[at]) };
+    lists.set(key, [...(lists.get(key) ?? []), entry]);
+  }
+  for (const [key, entries] of lists) {
+    await redis.zAdd(key, entries);
+    await redis.pExpire(key, LABELS_KEPT_MS);
+  }
+  return from + count;
+}
+
+export const MIGRATIONS: readonly Migration[] = [LISTS_OF_LABELS];

@@ -11,7 +11,7 @@
 -- ARGV[4]  head of the slip (JSON)
 -- ARGV[5…] for each label its id and its row of the slip (JSON)
 --
--- Reply: for each label 1 = in this transmission, 0 = it is in another one already, or has expired.
+-- Reply: for each label 1 = in this transmission, 0 = it is in another one already, has been voided or has expired.
 local id, address, keptMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local isWhole = #KEYS > 3 and #ARGV == 2 * #KEYS - 2
 if not isWhole or not string.find(id, '^%d+$') or address == '' or not keptMs then
@@ -19,8 +19,8 @@ if not isWhole or not string.find(id, '^%d+$') or address == '' or not keptMs th
 end
 local reply, free, ids, rows = {}, {}, {}, {}
 for at = 4, #KEYS do
-  local fields = redis.call('HMGET', KEYS[at], 'd', 'tx')
-  local open = fields[1] and not fields[2]
+  local fields = redis.call('HMGET', KEYS[at], 'd', 'tx', 'vd')
+  local open = fields[1] and not fields[2] and not fields[3]
   reply[#reply + 1] = open and 1 or 0
   if open then
     free[#free + 1], ids[#ids + 1], rows[#rows + 1] = at, ARGV[2 * at - 3], ARGV[2 * at - 2]

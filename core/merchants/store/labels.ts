@@ -13,17 +13,20 @@ import {
 import { type Lock, type LockTerms, takeLock } from "#core/platform/redis/lock.ts";
 import { readFields } from "#core/platform/redis/read-fields.ts";
 import { swapField } from "#core/platform/redis/swap-field.ts";
+import { limit } from "#core/platform/schema/limit.ts";
 import { hashToken } from "#core/platform/secrets/secrets.ts";
 import claimIdSource from "./claim-id.lua" with { type: "text" };
 import claimSource from "./claim-label.lua" with { type: "text" };
 import confirmSource from "./confirm-labels.lua" with { type: "text" };
 import { ownRecord } from "./own-record.ts";
 import settleSource from "./settle-label.lua" with { type: "text" };
+import voidSource from "./void-label.lua" with { type: "text" };
 
 const claimScript = script(claimSource);
 const claimIdScript = script(claimIdSource);
 const settleScript = script(settleSource);
 const confirmScript = script(confirmSource);
+const voidScript = script(voidSource);
 
 /** Labels, transmissions and the memory of their references: past every claim a merchant has against a carrier. */
 const KEPT_MS = 400 * 86_400_000;
@@ -79,19 +82,23 @@ export type Settlement =
 
 export async function settleLabel(
   redis: Redis,
-  { companyId }: LabelOwner,
+  { companyId, channelId }: LabelOwner,
   { id, token, claimKey }: LabelClaim,
   settlement: Settlement,
 ): Promise<void> {
   const keys = companyKeys(companyPartition(companyId));
   const made =
     settlement.kind === "made"
-      ? [JSON.stringify(settlement.record), JSON.stringify(settlement.labels)]
+      ? [
+          JSON.stringify(settlement.record),
+          JSON.stringify(settlement.labels),
+          ...[id, settlement.record.createdAtMs, KEPT_MS].map(String),
+        ]
       : [];
   await run<number>(
     redis,
     settleScript,
-    [claimKey, keys.label(id)],
+    [claimKey, keys.label(id), keys.channelLabels(channelId)],
     [token, settlement.kind, ...made],
   );
 }
@@ -101,6 +108,7 @@ export interface StoredLabel {
   readonly record: LabelRecord;
   /** Null while the label is not confirmed. */
   readonly transmission: Transmission | null;
+  readonly voidedAtMs: number | null;
 }
 
 export interface Transmission {
@@ -119,15 +127,15 @@ export async function readLabels(
   const own = ids.filter((id) => idPartition(id) === partition);
   if (own.length === 0) return [];
   const names = own.map((id) => companyKeys(partition).label(id));
-  const fields = ["d", "tx", "slip"];
+  const fields = ["d", "tx", "slip", "vd"];
   const rows = await readFields<(string | null)[]>(redis, names, fields);
   return own.flatMap((id, at) => {
-    const [text, transmissionId, slipToken] = rows[at] ?? [];
+    const [text, transmissionId, slipToken, voidedAt] = rows[at] ?? [];
     const record = ownRecord<LabelRecord>(text, channelId);
     if (!record) return [];
     const transmission =
       transmissionId && slipToken ? { id: Number(transmissionId), slipToken } : null;
-    return [{ id, record, transmission }];
+    return [{ id, record, transmission, voidedAtMs: voidedAt ? Number(voidedAt) : null }];
   });
 }
 
@@ -140,8 +148,65 @@ export async function readLabelContents(
   return text ? JSON.parse(text) : [];
 }
 
+/** Labels read in one step of a list. */
+const LABELS_PER_STEP = 200;
+/** Labels of one list that a filter leaves out. */
+export const LABELS_PER_LIST = limit(
+  1_000,
+  "labels that a list with a filter reads",
+  "the page is shorter, and its cursor goes on",
+);
+
+export interface LabelPage {
+  readonly labels: readonly StoredLabel[];
+  /** Where the next page goes on; null = this was the last one. */
+  readonly nextId: number | null;
+}
+
 /**
- * Locks the labels of a carrier for one confirmation at a time.
+ * The channel's labels, the latest first, without their contents.
+ * @param afterId the label that the page before ended with; null = from the latest on
+ */
+export async function listLabels(
+  redis: Redis,
+  owner: LabelOwner,
+  page: { readonly afterId: number | null; readonly limit: number },
+  isWanted: (label: StoredLabel) => boolean,
+): Promise<LabelPage> {
+  const key = companyKeys(companyPartition(owner.companyId)).channelLabels(owner.channelId);
+  const rank = page.afterId === null ? -1 : await redis.zRevRank(key, String(page.afterId));
+  if (rank === null) return { labels: [], nextId: null };
+  const labels: StoredLabel[] = [];
+  for (let read = 0; read < LABELS_PER_LIST; read += LABELS_PER_STEP) {
+    const from = rank + 1 + read;
+    const names = await redis.zRange(key, from, from + LABELS_PER_STEP - 1, { REV: true });
+    const ids = names.map(Number);
+    for (const label of await readLabels(redis, owner, ids)) {
+      if (isWanted(label)) labels.push(label);
+      if (labels.length === page.limit) return { labels, nextId: label.id };
+    }
+    const last = ids.at(-1);
+    if (last === undefined || ids.length < LABELS_PER_STEP) return { labels, nextId: null };
+    if (read + LABELS_PER_STEP >= LABELS_PER_LIST) return { labels, nextId: last };
+  }
+  return { labels, nextId: null };
+}
+
+/** The carrier has voided it: its sheets go, and its reference can have another label. */
+export function voidLabel(
+  redis: Redis,
+  { companyId, channelId }: LabelOwner,
+  { id, record: { courier, reference } }: StoredLabel,
+  nowMs: number,
+): Promise<"voided" | "confirmed" | "missing"> {
+  const keys = companyKeys(companyPartition(companyId));
+  const digests = [labelDigest(courier, reference), labelDigestAsGiven(courier, reference)];
+  const claims = [...new Set(digests)].map((digest) => keys.labelClaim(channelId, digest));
+  return run(redis, voidScript, [keys.label(id), ...claims], [String(id), String(nowMs)]);
+}
+
+/**
+ * Locks the labels of a carrier for one confirmation or voiding at a time.
  * @returns null if others hold the lock for the whole wait
  */
 export function lockConfirmation(

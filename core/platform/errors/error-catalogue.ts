@@ -231,6 +231,11 @@ const MERCHANT = {
     "Use the geocoder.",
   ),
   CARRIER_REFUSED: row(422, "The carrier refuses; the message is its own.", CORRECT),
+  LABEL_CONFIRMED: row(
+    409,
+    "A transmission holds the label, which is handed over to the carrier.",
+    "Ask the carrier. Labels can be voided until they are confirmed.",
+  ),
   LABEL_IN_PROGRESS: row(
     423,
     "Another request has been making this label for more than 15 s.",

@@ -295,7 +295,9 @@ const orderAndLabelKeys = (tag: string) => ({
   label: (id: number) => `${tag}:lb:${id}`,
   /** String: the label that (channel, carrier, reference) has claimed. */
   labelClaim: (channelId: number, digest: string) => `${tag}:lc:${channelId}:${digest}`,
-  /** String: who is confirming labels of a carrier. */
+  /** Sorted set: ids of a channel's labels by the time they were made. */
+  channelLabels: (channelId: number) => `${tag}:lbx:${channelId}`,
+  /** String: who is confirming or voiding labels of a carrier. */
   confirmLock: (channelId: number, carrier: string) => `${tag}:lock:cf:${channelId}:${carrier}`,
   /** String: the transmission that a confirmation will open, until its outcome is known. */
   transmissionClaim: (channelId: number, digest: string) => `${tag}:txc:${channelId}:${digest}`,

@@ -107,6 +107,7 @@ const ROUTES: ReadonlyArray<readonly [route: string, kind: string, body: unknown
   ["PATCH /v2/parcels/:hash", "parcels", { weightKg: 2 }],
   ["DELETE /v2/parcels/:hash", "parcels", null],
   ["GET /v2/labels/:id", "labels", null],
+  ["DELETE /v2/labels/:id", "labels", null],
   ["GET /v2/labels/transmissions/:id", "transmissions", null],
 ];
 

@@ -102,7 +102,9 @@ describe("the document", () => {
     );
     expect(marked.sort()).toEqual([
       "/v2/channel",
+      "/v2/labels",
       "/v2/labels/transmissions/{id}",
+      "/v2/labels/{id}",
       "/v2/labels/{id}",
       "/v2/shipments/{id}",
       "/v2/shipments/{id}/notifications/{notificationId}",
@@ -200,6 +202,7 @@ describe("what the API answers is what its schemas say", () => {
     await answers("correctShipment", `/v2/shipments/${id}`, example("correctShipment"));
     await answers("readStockRelease", `/v2/shipments/${id}/stock-releases/${releaseId}`);
     await answers("readNotification", `/v2/shipments/${id}/notifications/${notificationId}`);
+    await answers("listLabels", "/v2/labels");
     await answers("readLabel", `/v2/labels/${labelId}`);
     await answers("readTransmission", `/v2/labels/transmissions/${transmissionId}`);
     await answers("checkAddress", "/v2/addresses/check", example("checkAddress"));
@@ -319,6 +322,8 @@ async function askForLabels(answers: Ask): Promise<Json> {
   const label = await answers("createLabel", "/v2/labels", request);
   await answers("createLabel", "/v2/labels", request);
   await answers("createLabel", "/v2/labels", { ...labelBody(), courier: "NOBODY" });
+  const other = await answers("createLabel", "/v2/labels", labelBody());
+  await answers("voidLabel", `/v2/labels/${other.id}`);
   const confirmation = { courier: "GENERIC", labelIds: [label.id] };
   await answers("confirmLabels", "/v2/labels/confirm", confirmation);
   const { transmissions } = await answers("confirmLabels", "/v2/labels/confirm", confirmation);

@@ -8,6 +8,7 @@ import claimLabel from "#core/merchants/store/claim-label.lua" with { type: "tex
 import claimRelease from "#core/merchants/store/claim-release.lua" with { type: "text" };
 import confirmLabels from "#core/merchants/store/confirm-labels.lua" with { type: "text" };
 import settleLabel from "#core/merchants/store/settle-label.lua" with { type: "text" };
+import voidLabel from "#core/merchants/store/void-label.lua" with { type: "text" };
 import { run, script } from "#core/platform/redis/client.ts";
 import { expectExpiry } from "#test/support/data/expect-expiry.ts";
 import { forAll } from "#test/support/for-all.ts";
@@ -21,6 +22,8 @@ beforeEach(() => store.redis.flushAll());
 const [claim, label] = ["{k1}:lc:7:x", "{k1}:lb:17"];
 const [slip, transmission] = ["{k1}:slip:x", "{k1}:tx:7:17"];
 const LABEL = [claim, label];
+const MADE = [...LABEL, "{k1}:lbx:7"];
+const VOIDED = [label, claim];
 const SLIP = ["{k1}:txc:7:x", slip, transmission, label];
 const ASKED = '{"askedAtMs":1,"digest":"x"}';
 
@@ -29,7 +32,13 @@ test.each([
   ["claim-label: nobody", claimLabel, LABEL, ["17", "1", "", "60000", "1000"]],
   ["claim-label: no time", claimLabel, LABEL, ["17", "1", "me", "60000", ""]],
   ["claim-label: no patience", claimLabel, LABEL, ["17", "1", "me", "", "1000"]],
-  ["settle-label: no record", settleLabel, LABEL, ["me", "made"]],
+  ["settle-label: no record", settleLabel, MADE, ["me", "made"]],
+  ["settle-label: no id", settleLabel, MADE, ["me", "made", "{}", "[]"]],
+  ["settle-label: no moment", settleLabel, MADE, ["me", "made", "{}", "[]", "17", "", "1000"]],
+  ["settle-label: no time", settleLabel, MADE, ["me", "made", "{}", "[]", "17", "5", ""]],
+  ["void-label: no id", voidLabel, VOIDED, ["", "5"]],
+  ["void-label: no moment", voidLabel, VOIDED, ["17", ""]],
+  ["void-label: no claim", voidLabel, [label], ["17", "5"]],
   ["settle-label: no labels", settleLabel, LABEL, ["me", "made", "{}"]],
   ["settle-label: another outcome", settleLabel, LABEL, ["me", "lost"]],
   ["claim-id: no partition", claimId, LABEL, ["", "16", "1000"]],
@@ -61,7 +70,7 @@ test.each([
 });
 
 test("none of them builds a key", () => {
-  for (const source of [claimLabel, claimId, confirmLabels, claimRelease, settleLabel]) {
+  for (const source of [claimLabel, claimId, confirmLabels, claimRelease, settleLabel, voidLabel]) {
     const named = [...source.matchAll(/redis\.call\('[A-Z]+', ([^,)]+)/g)].map(([, key]) => key);
     expect(named.every((key) => key === "key" || key?.startsWith("KEYS["))).toBe(true);
   }
@@ -125,7 +134,7 @@ describe("claim-label.lua", () => {
 
 describe("settle-label.lua", () => {
   const settle = (who: string, ...outcome: string[]) =>
-    run<number>(store.redis, script(settleLabel), LABEL, [who, ...outcome]);
+    run<number>(store.redis, script(settleLabel), MADE, [who, ...outcome]);
 
   beforeEach(async () => {
     await store.redis.set(claim, "17");
@@ -133,7 +142,13 @@ describe("settle-label.lua", () => {
   });
 
   test("keeps a label that was made, and ends its claim", async () => {
-    expect(await settle("me", "made", "{}", "[]")).toBe(1);
+    await store.redis.zAdd("{k1}:lbx:7", { score: 1, value: "1" });
+    const madeAtMs = KEPT_MS + 1;
+    const made = ["made", "{}", "[]", "17", String(madeAtMs), String(KEPT_MS)];
+    const settled = expectExpiry(store.redis, ["{k1}:lbx:7"], KEPT_MS, () => settle("me", ...made));
+    expect(await settled).toBe(1);
+    const listed = [{ value: "17", score: madeAtMs }];
+    expect(await store.redis.zRangeWithScores("{k1}:lbx:7", 0, -1)).toEqual(listed);
     expect(await store.redis.hGetAll(label)).toEqual({ d: "{}", l: "[]" });
     expect(await store.redis.get(claim)).toBe("17");
   });
@@ -151,11 +166,32 @@ describe("settle-label.lua", () => {
   });
 
   test("changes nothing for a process that has lost the claim", async () => {
-    for (const outcome of [["made", "{}", "[]"], ["free"], ["unsure"]]) {
+    for (const outcome of [["made", "{}", "[]", "17", "5", "1000"], ["free"], ["unsure"]]) {
       expect(await settle("you", ...outcome)).toBe(0);
       expect(await store.redis.hGetAll(label)).toEqual({ by: "me", since: "1" });
       expect(await store.redis.get(claim)).toBe("17");
     }
+  });
+});
+
+describe("void-label.lua", () => {
+  const voidIt = () => run<string>(store.redis, script(voidLabel), VOIDED, ["17", "5"]);
+
+  test("voids a label once, without its sheets, and frees its reference", async () => {
+    await store.redis.set(claim, "17");
+    await store.redis.hSet(label, { d: "{}", l: "[]" });
+    expect([await voidIt(), await store.redis.exists(claim)]).toEqual(["voided", 0]);
+    await store.redis.hSet(label, { vd: "4" });
+    await store.redis.set(claim, "33");
+    expect([await voidIt(), await store.redis.get(claim)]).toEqual(["voided", "33"]);
+    expect(await store.redis.hGetAll(label)).toEqual({ d: "{}", vd: "4" });
+  });
+
+  test("leaves a label that a transmission holds, or that has expired, as it is", async () => {
+    expect(await voidIt()).toBe("missing");
+    await store.redis.hSet(label, { d: "{}", tx: "1" });
+    expect(await voidIt()).toBe("confirmed");
+    expect(await store.redis.hGetAll(label)).toEqual({ d: "{}", tx: "1" });
   });
 });
 
@@ -203,9 +239,10 @@ describe("confirm-labels.lua", () => {
     expect(await store.redis.exists("{k1}:txc:7:x")).toBe(0);
   });
 
-  test("leaves out labels that are in another transmission or have expired", async () => {
+  test("leaves out labels that are in another transmission, are void or have expired", async () => {
     await store.redis.hSet("{k1}:lb:17", { tx: "1", slip: "other" });
-    expect(await confirm(17, 33, 81, 49)).toEqual([0, 1, 0, 1]);
+    await store.redis.hSet("{k1}:lb:97", { d: "{}", vd: "5" });
+    expect(await confirm(17, 33, 81, 49, 97)).toEqual([0, 1, 0, 1, 0]);
     expect(await labelOf(17)).toEqual({ d: "{}", tx: "1", slip: "other" });
     expect(await labelOf(81)).toEqual({});
     expect(await store.redis.hGet(slip, "rows")).toBe('[{"n":33},{"n":49}]');

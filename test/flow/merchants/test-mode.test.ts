@@ -458,6 +458,9 @@ test("labels are made, refused and unavailable as their references say", async (
   const { body } = await call("POST", "/labels/confirm", { courier: "POSTE_ITA", labelIds });
   expect(body.confirmedIds).toEqual([one.body.id]);
   expect(body.errors).toMatchObject([{ labelId: other.body.id, code: "TEST_REFUSED" }]);
+  const { id } = (await label("TEST_UNVOIDED-9")).body;
+  const voided = async (labelId: number) => (await call("DELETE", `/labels/${labelId}`)).status;
+  expect([await voided(id), await voided(other.body.id)]).toEqual([422, 200]);
 });
 
 test("notifications go into the outbox and to nobody", async () => {
