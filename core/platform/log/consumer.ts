@@ -156,21 +156,26 @@ async function takeTurns(parts: Parts): Promise<void> {
 
 async function takeTurn(parts: Parts): Promise<void> {
   const { progress, reader, behind, outage, lingerMs = 0, gatherMs = 0 } = parts;
-  await keepHouse(parts);
   beginStep(progress);
   parts.waker.reset();
   const entries = await reader.next();
   if (entries.length > 0) await processEntries(parts, entries);
   if (behind.isEmpty()) outage.succeeded();
+  await keepHouse(parts);
   if (entries.length === 0) await parts.waker.wait(untilTickMs(IDLE_WAIT_MS));
   const moreMs = entries.length === 0 ? gatherMs : reader.isQuiet() ? lingerMs : 0;
   if (moreMs > 0 && !progress.stopping) await Bun.sleep(moreMs);
 }
 
+/**
+ * What waits for its next try, and what dead consumers hold: by the clock, and after what is new, so that no entry waits for it. Not
+ * beside it: a step that hangs here must stop the heartbeat too.
+ */
 async function keepHouse(parts: Parts): Promise<void> {
   const { redis, source, group, consumer, progress, behind, worker } = parts;
-  if (performance.now() < progress.housekeepingAtMs) return;
+  if (progress.stopping || performance.now() < progress.housekeepingAtMs) return;
   progress.housekeepingAtMs = performance.now() + HOUSEKEEPING_MS;
+  beginStep(progress);
   const there = LOGS[source].keys.filter((key) => !behind.has(key));
   await worker.retryDue(there);
   const process = (entries: readonly LogEntry[]) => processEntries(parts, entries);
