@@ -12,6 +12,11 @@ import { PARTITIONS, webhookKeys } from "#core/platform/redis/keys.ts";
 import { followPartitions, type PartitionOutages } from "#core/platform/redis/outage.ts";
 import { openWaker, type Waker } from "#core/platform/redis/wake.ts";
 import {
+  type Fresh,
+  type FreshDeliveries,
+  followFreshDeliveries,
+} from "#core/webhooks/store/deliveries/fresh-deliveries.ts";
+import {
   keepLeases,
   type Leased,
   readLeased,
@@ -73,6 +78,9 @@ interface Sender extends Omit<DeliverDeps, "limits"> {
   readonly results: FinishQueue;
   readonly latency: LatencyWatch;
   readonly waker: Waker;
+  readonly fresh: FreshDeliveries;
+  /** The last round named endpoints without a look. */
+  wasNamed: boolean;
   /** What waits is looked at in the next turn of the event loop, or at a time of its own. */
   soon: ReturnType<typeof setImmediate> | null;
   later: ReturnType<typeof setTimeout> | undefined;
@@ -89,6 +97,13 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
   const renewEveryMs = limits.leaseMs / RENEWALS_PER_LEASE;
   const leasesOf = (partition: number) => webhookKeys(partition).leases;
   const schedule = newSchedule(limits);
+  const waker = openWaker(redis, "webhooks", () => {
+    schedule.isEager = true;
+  });
+  const fresh = followFreshDeliveries(redis, () => {
+    schedule.isEager = true;
+    waker.wake();
+  });
   const sender: Sender = {
     ...deps,
     limits,
@@ -96,9 +111,9 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
     outages: followPartitions(redis, log, "webhooks", leasesOf, { ...limits, renewEveryMs }),
     results: createFinishQueue(redis, live, log),
     latency: new Map(),
-    waker: openWaker(redis, "webhooks", () => {
-      schedule.isEager = true;
-    }),
+    waker,
+    fresh,
+    wasNamed: false,
     soon: null,
     later: undefined,
     renewedAtMs: performance.now(),
@@ -113,6 +128,7 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
       sender.waker.wake();
       await running;
       sender.waker.close();
+      sender.fresh.close();
       await finish(sender);
       clearInterval(renewal);
     },
@@ -182,12 +198,17 @@ async function lease(sender: Sender, round: Round): Promise<void> {
     retries: round.retries,
   };
   const serviceNowMs = live.now();
-  const handout = await takeLeases(redis, round.shares, terms, serviceNowMs);
+  const { endpoints, shipments } = sender.fresh.take();
+  // Never twice in a row, nor while others wait: a look tells whose turn it is, and what is due besides.
+  const isNamed = endpoints.size > 0 && !sender.wasNamed && schedule.busy.size === 0;
+  sender.wasNamed = isNamed;
+  const named = isNamed ? endpoints : undefined;
+  const handout = await takeLeases(redis, round.shares, terms, serviceNowMs, named);
   learn(schedule, round, handout, serviceNowMs);
   for (const [partition, error] of handout.failures) {
     outages.failed([partition], error, round.beganAtMs);
   }
-  const { leased, gone, failure } = await readHeld(sender, handout.slots);
+  const { leased, gone, failure } = await readHeld(sender, handout.slots, shipments);
   if (failure) log.warn({ reason: failure.message }, "deliveries wait until their leases expire");
   for (const slot of gone) {
     record(results, unsent(slot, "30 days are over"), () => settle(sender, slot));
@@ -216,10 +237,14 @@ async function stillOurs(
  * Leases are renewed while their content is read, which may take as long as a lease. The configuration is read after the leases
  * were taken: an endpoint that was disabled before is seen as such.
  */
-async function readHeld({ redis, live, schedule }: Sender, slots: readonly Slot[]) {
+async function readHeld(
+  { redis, live, schedule }: Sender,
+  slots: readonly Slot[],
+  shipments: Fresh["shipments"],
+) {
   for (const slot of slots) hold(schedule, slot);
   try {
-    const [read] = await Promise.all([readLeased(redis, slots), live.refresh()]);
+    const [read] = await Promise.all([readLeased(redis, slots, shipments), live.refresh()]);
     return read;
   } finally {
     for (const slot of slots) drop(schedule, slot);

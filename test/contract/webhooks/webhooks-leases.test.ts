@@ -1,9 +1,10 @@
 /** Leases where a great many endpoints wait, and where processes contend for the same ones. */
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { chunks } from "#core/platform/process/chunks.ts";
 import { companyPartition, webhookKeys } from "#core/platform/redis/keys.ts";
 import { type Decision, recordDecisions } from "#core/webhooks/store/deliveries/deliveries.ts";
-import type { Leased } from "#core/webhooks/store/deliveries/leases.ts";
+import { followFreshDeliveries } from "#core/webhooks/store/deliveries/fresh-deliveries.ts";
+import { type Leased, readLeased } from "#core/webhooks/store/deliveries/leases.ts";
 import { clearFailing } from "#core/webhooks/store/endpoints.ts";
 import type { TestRuntime } from "#test/support/product/runtime.ts";
 import {
@@ -132,6 +133,54 @@ test("one delivery is among the first two that are handed out, however many anot
   const owners = (await leaseRound(runtime, [share], LIMITS)).map(({ endpointId }) => endpointId);
   expect(owners).toHaveLength(4);
   expect(owners.indexOf(main().id)).toBeWithin(0, 2);
+});
+
+describe("deliveries that this process has just queued", () => {
+  const share = () => ({ partition: partition(), wanted: WANTED, wantedFailing: 0 });
+
+  test("are leased without a look, with their shipments, and what others have queued with the next one", async () => {
+    await queue(["ep-of-another-process"]);
+    let told = 0;
+    const { take, close } = followFreshDeliveries(runtime.redis, () => {
+      told += 1;
+    });
+    await queue([main().id]);
+    await queue([main().id]);
+    close();
+    await queue([main().id]);
+    expect(told).toBe(2);
+    const fresh = take();
+    const leased = await leaseRound(runtime, [share()], LIMITS, fresh);
+    expect(leased.map(({ endpointId }) => endpointId)).toEqual([main().id, main().id, main().id]);
+    expect(leased.map((one) => one.shipment()?.record.id)).toEqual([
+      shipmentId,
+      shipmentId,
+      shipmentId,
+    ]);
+    expect([...fresh.shipments.values()]).toEqual([shipmentId, shipmentId]);
+    expect(take().shipments.size).toBe(0);
+    const others = await lease(0);
+    expect(others.map(({ endpointId }) => endpointId)).toEqual(["ep-of-another-process"]);
+  });
+
+  test("a hint that is wrong changes nothing that is sent", async () => {
+    await queue([main().id]);
+    const endpoints = new Map([[partition(), new Set([main().id, "ep-unknown"])]]);
+    const [first] = await lease(0);
+    const shipments = new Map([[first?.deliveryId ?? "", shipmentId + 1_000_000]]);
+    const { leased, gone } = await readLeased(runtime.redis, first ? [first] : [], shipments);
+    expect(leased.map((one) => one.shipment()?.record.id)).toEqual([shipmentId]);
+    expect(gone).toEqual([]);
+    const none = { endpoints, shipments };
+    expect(await leaseRound(runtime, [share()], LIMITS, none)).toEqual([]);
+  });
+
+  test("the send loop is told about 200 of them, and looks for the others", async () => {
+    const { take, close } = followFreshDeliveries(runtime.redis, () => {});
+    await queue(Array.from({ length: 201 }, (_, n) => `ep-${n}`));
+    close();
+    expect(take().shipments.size).toBe(200);
+  });
 });
 
 test("an endpoint that has recovered is among the healthy ones immediately", async () => {

@@ -13,6 +13,7 @@ import {
   type Finished,
   finishDeliveries,
 } from "#core/webhooks/store/deliveries/finish-deliveries.ts";
+import type { Fresh } from "#core/webhooks/store/deliveries/fresh-deliveries.ts";
 import {
   type Leased,
   type LeaseTerms,
@@ -182,15 +183,17 @@ export async function leaseRound(
   { redis, live }: TestRuntime,
   shares: readonly Without<Share, "wantedSilent">[],
   terms: RoundTerms,
+  fresh?: Fresh,
 ): Promise<readonly Leased[]> {
   const { slots, failures } = await takeLeases(
     redis,
     shares.map((share) => ({ wantedSilent: 0, ...share })),
     leaseTerms(terms),
     live.now(),
+    fresh?.endpoints,
   );
   for (const failure of failures.values()) throw failure;
-  const { leased, failure } = await readLeased(redis, slots);
+  const { leased, failure } = await readLeased(redis, slots, fresh?.shipments);
   if (failure) throw failure;
   return leased;
 }

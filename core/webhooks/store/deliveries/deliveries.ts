@@ -25,6 +25,7 @@ import type { Trigger, Verdict } from "#core/webhooks/rules/trigger.ts";
 import { type Attempt, readAttempts } from "./attempts.ts";
 import decideSource from "./decide.lua" with { type: "text" };
 import drainSource from "./drain.lua" with { type: "text" };
+import { type FreshDelivery, tellFreshDeliveries } from "./fresh-deliveries.ts";
 import readQueuesSource from "./read-queues.lua" with { type: "text" };
 
 const decideScript = script(decideSource);
@@ -128,25 +129,28 @@ export async function recordDecisions(
   queueLimit = QUEUE_LIMIT,
 ): Promise<Decision[]> {
   const made: Decision[] = [];
-  let queued = 0;
+  const fresh: FreshDelivery[] = [];
   const groups = Map.groupBy(decisions, ({ shipmentId }) => shipmentPartition(shipmentId));
   await perPartition(groups, async (partition, group) => {
     const limits = [nowMs, DELIVERY_LIFE_MS, DECISIONS_PER_SHIPMENT, queueLimit].map(String);
     for (const part of chunks(group, ITEMS_PER_CALL)) {
-      const { keys, endpointIds, changes, texts } = decideArguments(partition, part, nowMs);
+      const { keys, endpointIds, changes, texts, sends } = decideArguments(partition, part, nowMs);
       const lists = [packList(endpointIds), packList(changes)];
       const args = [...limits, "lane full", String(FAILING_FROM), ...lists, ...texts];
       const costUs = part.length * DECISION_US;
       const reply = await runTogether<number[]>(redis, decideScript, keys, args, costUs);
       made.push(...part.filter((_, at) => reply[at] !== -1));
-      queued += reply.filter((deliveries) => deliveries > 0).length;
+      fresh.push(...sends.flatMap((one, at) => ((reply[at] ?? 0) > 0 ? one : [])));
     }
   });
-  if (queued > 0) announce(redis, "webhooks");
+  if (fresh.length > 0) {
+    tellFreshDeliveries(redis, fresh);
+    announce(redis, "webhooks");
+  }
   return made;
 }
 
-/** The arguments KEYS, ARGV[7], ARGV[8] and those from ARGV[9] on of `decide.lua`. */
+/** The arguments KEYS, ARGV[7], ARGV[8] and those from ARGV[9] on of `decide.lua`, and the deliveries of each change. */
 function decideArguments(partition: number, decisions: readonly Decision[], nowMs: number) {
   const keys = webhookKeys(partition);
   const { firstRing, turns, failing, ledger, queue, retries, log, failed } = keys;
@@ -155,10 +159,12 @@ function decideArguments(partition: number, decisions: readonly Decision[], nowM
   const changeKeys: string[] = [];
   const changes: string[] = [];
   const texts: string[] = [];
+  const sends: FreshDelivery[][] = [];
   for (const { shipmentId, channelId, eventId, entryId, fact, verdicts } of decisions) {
     const rows: string[] = [];
     const pairs: string[] = [];
     const frozen: string[] = [];
+    const own: FreshDelivery[] = [];
     let factText: string | null = null;
     changeKeys.push(keys.verdicts(shipmentId));
     for (const { endpointId, trigger, verdict } of verdicts) {
@@ -169,12 +175,13 @@ function decideArguments(partition: number, decisions: readonly Decision[], nowM
       if (endpointIndex === undefined) {
         endpointIndex = String(endpointIndices.size + 1);
         endpointIndices.set(endpointId, endpointIndex);
-        const own = [queue(endpointId), retries(endpointId), log(endpointId), failed(endpointId)];
-        endpointKeys.push(...own);
+        const lists = [queue, retries, log, failed].map((keyOf) => keyOf(endpointId));
+        endpointKeys.push(...lists);
       }
       const deliveryId = deliveryIdOf(partition, endpointId, eventId);
       changeKeys.push(keys.delivery(deliveryId));
       rows.push(deliveryId, endpointIndex);
+      own.push({ partition, endpointId, deliveryId, shipmentId });
       factText ??= JSON.stringify(fact);
       frozen.push(
         `${endpointId} ${eventId} ${shipmentId} ${channelId} ${trigger} ${nowMs}\n${factText}`,
@@ -183,12 +190,14 @@ function decideArguments(partition: number, decisions: readonly Decision[], nowM
     const kept = `["${entryId}",${nowMs},${JSON.stringify(fact.key)},[${pairs.join(",")}]]`;
     texts.push(kept, ...frozen);
     changes.push(eventId, String(verdicts.length), ...rows);
+    sends.push(own);
   }
   return {
     keys: [firstRing, turns, failing, ledger, ...endpointKeys, ...changeKeys],
     endpointIds: [...endpointIndices.keys()],
     changes,
     texts,
+    sends,
   };
 }
 

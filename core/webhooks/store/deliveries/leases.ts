@@ -5,7 +5,8 @@
  * A round has three steps. Each declares all of its keys, so that none can stop halfway while a slot is being migrated:
  * `look.lua` finds the endpoints that have something to send, `lease.lua` leases deliveries of these endpoints, and their
  * content and shipments are read afterwards. Processes that look at the same time name the same endpoints; each call sees
- * what the previous one has left.
+ * what the previous one has left. Endpoints of deliveries that this process has just queued are named without a look, and those
+ * deliveries and their shipments are read at once.
  */
 import { chunks } from "#core/platform/process/chunks.ts";
 import {
@@ -36,6 +37,7 @@ import endpointCapacity from "#core/webhooks/store/parts/endpoint-capacity.lua" 
   type: "text",
 };
 import { type FrozenDelivery, ITEMS_PER_CALL, readWords } from "./deliveries.ts";
+import type { Fresh } from "./fresh-deliveries.ts";
 import leaseSource from "./lease.lua" with { type: "text" };
 import lookSource from "./look.lua" with { type: "text" };
 import readDeliveriesSource from "./read-deliveries.lua" with { type: "text" };
@@ -135,12 +137,14 @@ export interface Handout {
 /**
  * Leases deliveries of every partition according to its share. If the answer of a partition is lost, its deliveries are
  * sent once their leases have expired.
+ * @param fresh endpoints that are named without a look, by partition; the next round looks there
  */
 export async function takeLeases(
   redis: Redis,
   shares: readonly Share[],
   terms: LeaseTerms,
   nowMs: number,
+  fresh: Fresh["endpoints"] = NO_ENDPOINTS,
 ): Promise<Handout> {
   const [more, cut] = [new Set<number>(), new Set<number>()];
   const failures = new Map<number, Error>();
@@ -149,7 +153,8 @@ export async function takeLeases(
     shares.map(async (share) => {
       const { partition } = share;
       try {
-        const seen = await look(redis, share, terms, nowMs);
+        const named = fresh.get(partition);
+        const seen = named ? seenOf(named) : await look(redis, share, terms, nowMs);
         if (seen.ended.length > 0) await reclaim(redis, partition, seen.ended, nowMs);
         if (seen.pausedUntilNow.length > 0) {
           await resume(redis, partition, seen.pausedUntilNow, nowMs);
@@ -169,6 +174,8 @@ export async function takeLeases(
   return { slots: perShare.flat(), more, cut, nextPauseEndMs, failures };
 }
 
+const NO_ENDPOINTS: Fresh["endpoints"] = new Map();
+
 interface Seen {
   readonly firsts: readonly string[];
   readonly retries: readonly string[];
@@ -180,6 +187,11 @@ interface Seen {
   readonly pausedUntilNow: readonly string[];
   /** When the first pause ends, service clock, milliseconds; '' = none is paused. */
   readonly pauseEnd: string;
+}
+
+function seenOf(named: ReadonlySet<string>): Seen {
+  const firsts = [...named].slice(0, ITEMS_PER_CALL);
+  return { firsts, retries: [], ended: [], isCut: true, pausedUntilNow: [], pauseEnd: "" };
 }
 
 async function look(
@@ -347,12 +359,20 @@ export interface Read {
   readonly failure: Error | null;
 }
 
-/** The content to send for leases: first the deliveries, then their shipments, each read at one point in time. */
-export async function readLeased(redis: Redis, slots: readonly Slot[]): Promise<Read> {
+/**
+ * The content to send for leases: first the deliveries, then their shipments, each read at one point in time.
+ * @param known shipments by delivery: asked for right behind the deliveries, on the same connection
+ */
+export async function readLeased(
+  redis: Redis,
+  slots: readonly Slot[],
+  known: Fresh["shipments"] = NO_SHIPMENTS,
+): Promise<Read> {
   const rows = new Map<Slot, DeliveryRow | null>();
   const facts = new Map<string, Leased["fact"]>();
   const bySlot = Map.groupBy(slots, ({ partition }) => partition);
-  const deliveries = await readSome(
+  const shipments: Shipments = new Map();
+  const readingDeliveries = readSome(
     redis,
     bySlot,
     ({ partition, deliveryId }) => webhookKeys(partition).delivery(deliveryId),
@@ -361,9 +381,35 @@ export async function readLeased(redis: Redis, slots: readonly Slot[]): Promise<
       readRows(text, part, rows, facts);
     },
   );
-  const ids = new Set([...rows.values()].flatMap((row) => row?.words.shipmentId ?? []));
-  const shipments = new Map<number, Leased["shipment"]>();
-  const read = await readSome(
+  const early = new Set(slots.flatMap(({ deliveryId }) => known.get(deliveryId) ?? []));
+  const [deliveries] = await Promise.all([
+    readingDeliveries,
+    readShipments(redis, early, shipments),
+  ]);
+  const ids = [...rows.values()].flatMap((row) => row?.words.shipmentId ?? []);
+  const unread = new Set(ids.filter((id) => !shipments.has(id)));
+  const read = await readShipments(redis, unread, shipments);
+  const leased: Leased[] = [];
+  const gone: Slot[] = [];
+  for (const [slot, row] of rows) {
+    const shipment = row === null ? undefined : shipments.get(row.words.shipmentId);
+    if (row === null) gone.push(slot);
+    else if (shipment) leased.push(leasedOf(slot, row, shipment));
+  }
+  return { leased, gone, failure: deliveries ?? read };
+}
+
+const NO_SHIPMENTS: Fresh["shipments"] = new Map();
+
+type Shipments = Map<number, Leased["shipment"]>;
+
+/** @returns why some could not be read */
+function readShipments(
+  redis: Redis,
+  ids: ReadonlySet<number>,
+  into: Shipments,
+): Promise<Error | null> {
+  return readSome(
     redis,
     Map.groupBy(ids, shipmentPartition),
     (id) => companyKeys(shipmentPartition(id)).shipment(id),
@@ -376,21 +422,13 @@ export async function readLeased(redis: Redis, slots: readonly Slot[]): Promise<
       );
       for (const [at, id] of part.entries()) {
         const row = found[at] ?? [];
-        shipments.set(
+        into.set(
           id,
           once(() => storedShipment(id, row)),
         );
       }
     },
   );
-  const leased: Leased[] = [];
-  const gone: Slot[] = [];
-  for (const [slot, row] of rows) {
-    const shipment = row === null ? undefined : shipments.get(row.words.shipmentId);
-    if (row === null) gone.push(slot);
-    else if (shipment) leased.push(leasedOf(slot, row, shipment));
-  }
-  return { leased, gone, failure: deliveries ?? read };
 }
 
 /** Member by member: copies of objects cost more than all else that is done here for a delivery. */
