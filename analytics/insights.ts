@@ -37,6 +37,7 @@ import {
 import { isSilent } from "#core/events/rules/silence.ts";
 import type { Config } from "#core/platform/environment/config.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
+import { romeDate } from "#core/platform/time/rome-time.ts";
 import { readKeptAudit } from "./audit-trail.ts";
 import aheadEventsSql from "./queries/ahead-events.sql" with { type: "text" };
 import brokenRulesSql from "./queries/broken-rules.sql" with { type: "text" };
@@ -53,6 +54,8 @@ import { openSqlAccess, type SqlAccess } from "./sql-access.ts";
 const SILENCE_HOURS = 3;
 const SILENCE_WEEKS = 8;
 const HOUR_SECONDS = 3_600;
+/** Of `YYYY-MM`. */
+const MONTH_LENGTH = 7;
 /** Answers over the whole table are kept for a minute, at most so many. */
 const KEPT_MS = 60_000;
 const KEPT_LIMIT = 200;
@@ -100,13 +103,15 @@ export interface TrendInsight {
   readonly courier: string;
   /** First day of the month. */
   readonly month: string;
+  /** Not the running month, and not one of which the 12 months hold a part. */
+  readonly isComplete: boolean;
   readonly deliveries: number;
   readonly leadMedian: number;
   readonly leadMedianInterval: DayInterval | null;
   readonly leadMean: number;
 }
 
-export interface WeightInsight extends Omit<TrendInsight, "month"> {
+export interface WeightInsight extends Omit<TrendInsight, "month" | "isComplete"> {
   readonly weightBand: WeightBand;
 }
 
@@ -250,8 +255,15 @@ export function openInsights(config: Config): Insights {
     },
     provinceCouriers: (nowMs) => keptRows(provinceCouriersSql, { since: windowStart(nowMs) }),
     async trend(destCap, nowMs) {
-      const found = await keptRows<TrendRow>(trendSql, { destCap, since: windowStart(nowMs) });
-      return found.map(({ courier, month, leads }) => ({ courier, month, ...summary(leads) }));
+      const since = windowStart(nowMs);
+      const running = romeDate(nowMs).slice(0, MONTH_LENGTH);
+      const found = await keptRows<TrendRow>(trendSql, { destCap, since });
+      return found.map(({ courier, month, leads }) => ({
+        courier,
+        month,
+        isComplete: month >= since && !month.startsWith(running),
+        ...summary(leads),
+      }));
     },
     async weights(destCap, nowMs) {
       const found = await keptRows<WeightRow>(weightsSql, { destCap, since: windowStart(nowMs) });

@@ -6,7 +6,7 @@ import { QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { setNonce } from "get-nonce";
 import { createRoot } from "react-dom/client";
-import { TextProvider } from "./i18n/text.tsx";
+import { loadWords, TextProvider, type Words } from "./i18n/text.tsx";
 import { queries } from "./queries.ts";
 import { router } from "./router.tsx";
 import { cssVariables, theme } from "./theme.ts";
@@ -17,7 +17,10 @@ const nonce = document.querySelector<HTMLScriptElement>("script[nonce]")?.nonce 
 setNonce(nonce);
 
 const root = document.getElementById("root");
-if (root) {
+// No `await` out here: the bundler would then cut the entry into a file for every set of pages that share something.
+if (root) void loadWords().then((words) => show(root, words));
+
+function show(root: HTMLElement, words: Words): void {
   createRoot(root).render(
     <MantineProvider
       theme={theme}
@@ -26,7 +29,7 @@ if (root) {
       getStyleNonce={() => nonce}
     >
       <Notifications position="top-right" />
-      <TextProvider>
+      <TextProvider first={words}>
         <QueryClientProvider client={queries}>
           <RouterProvider router={router} />
         </QueryClientProvider>

@@ -15,7 +15,8 @@ export function pageOf<Pages extends Record<string, unknown>, Name extends keyof
   return lazyRouteComponent(() => arrival(load), name);
 }
 
-async function arrival<Pages>(load: () => Promise<Pages>): Promise<Pages> {
+/** What a chunk exports, once the network brings it. */
+export async function arrival<Pages>(load: () => Promise<Pages>): Promise<Pages> {
   for (let isTold = false; ; isTold = true) {
     try {
       return await load();

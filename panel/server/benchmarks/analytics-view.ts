@@ -69,6 +69,9 @@ export const ProvinceView = Type.Object({
 export const TrendView = Type.Object({
   courier: Type.String(),
   month: Type.String({ description: "its first day" }),
+  isComplete: Type.Boolean({
+    description: "false: the running month, or the one of which the last 12 months hold a part",
+  }),
   ...times,
 });
 

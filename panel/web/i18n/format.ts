@@ -45,6 +45,7 @@ function formatsOf(locale: string) {
     year: "2-digit",
     timeZone: ZONE,
   });
+  const day = new Intl.DateTimeFormat(locale, { day: "numeric", month: "short", timeZone: ZONE });
   /** As document 1 writes local times: Sweden's form is the same. */
   const rome = new Intl.DateTimeFormat("sv-SE", {
     dateStyle: "short",
@@ -53,8 +54,9 @@ function formatsOf(locale: string) {
   });
   const or = <T>(value: T | null | undefined, write: (value: T) => string) =>
     value === null || value === undefined ? NOTHING : write(value);
-  const at = (form: Intl.DateTimeFormat) => (iso: string | null | undefined) =>
-    or(iso, (text) => form.format(new Date(text)));
+  /** Of ISO 8601, or UTC milliseconds. */
+  const at = (form: Intl.DateTimeFormat) => (instant: string | number | null | undefined) =>
+    or(instant, (one) => form.format(new Date(one)));
   return {
     whole: (value: number | null | undefined) => or(value, (one) => whole.format(one)),
     decimal: (value: number | null | undefined) => or(value, (one) => decimal.format(one)),
@@ -69,6 +71,7 @@ function formatsOf(locale: string) {
     minute: at(minute),
     second: at(second),
     hour: at(hour),
+    day: at(day),
     month: at(month),
     romeText: (iso: string) => rome.format(new Date(iso)),
     duration: (seconds: number | null | undefined) =>

@@ -1,28 +1,53 @@
-/** The words of the application in the visitor's language. */
+/** The words of the application in the visitor's language: a file of their own for each, of which a visitor loads one. */
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from "react";
-import { en, type Messages } from "./en.ts";
-import { it } from "./it.ts";
+import type { Messages } from "./en.ts";
 
 export type Language = "en" | "it";
 
-const ALL: Readonly<Record<Language, Messages>> = { en, it };
-const STORED_AS = "waybill-language";
-
-interface Text {
+export interface Words {
   readonly language: Language;
   readonly t: Messages;
-  readonly setLanguage: (language: Language) => void;
+}
+
+const FILES: Readonly<Record<Language, () => Promise<Messages>>> = {
+  en: async () => (await import("./en.ts")).en,
+  it: async () => (await import("./it.ts")).it,
+};
+const STORED_AS = "waybill-language";
+
+let shown: Words | null = null;
+
+/** To be waited for before anything is drawn. */
+export async function loadWords(language: Language = firstLanguage()): Promise<Words> {
+  shown = { language, t: await FILES[language]() };
+  return shown;
+}
+
+interface Text extends Words {
+  /** Its words may have to come first. */
+  readonly setLanguage: (language: Language) => Promise<void>;
 }
 
 const TextContext = createContext<Text | null>(null);
 
-export function TextProvider({ children }: { readonly children: ReactNode }) {
-  const [language, setLanguage] = useState<Language>(firstLanguage);
+interface TextProviderProps {
+  readonly first: Words;
+  readonly children: ReactNode;
+}
+
+export function TextProvider({ first, children }: TextProviderProps) {
+  const [words, setWords] = useState(first);
   useEffect(() => {
-    document.documentElement.lang = language;
-    localStorage.setItem(STORED_AS, language);
-  }, [language]);
-  const value = useMemo(() => ({ language, t: ALL[language], setLanguage }), [language]);
+    document.documentElement.lang = words.language;
+    localStorage.setItem(STORED_AS, words.language);
+  }, [words]);
+  const value = useMemo(
+    () => ({
+      ...words,
+      setLanguage: async (language: Language) => setWords(await loadWords(language)),
+    }),
+    [words],
+  );
   return <TextContext value={value}>{children}</TextContext>;
 }
 
@@ -32,13 +57,10 @@ export function useText(): Text {
   return text;
 }
 
-function languageNow(): Language {
-  return document.documentElement.lang === "it" ? "it" : "en";
-}
-
 /** For what is said outside of a component. */
 export function wordsNow(): Messages {
-  return ALL[languageNow()];
+  if (!shown) throw new Error("wordsNow before loadWords");
+  return shown.t;
 }
 
 function firstLanguage(): Language {

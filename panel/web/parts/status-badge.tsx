@@ -20,6 +20,11 @@ const COLOURS: Readonly<Record<StatusName, string>> = {
   DELIVERED: "teal",
 };
 
+/** Every status with its name, for a field in which one is chosen. */
+export function statusChoices({ statuses }: Pick<Messages, "statuses">) {
+  return (Object.keys(COLOURS) as StatusName[]).map((value) => ({ value, label: statuses[value] }));
+}
+
 interface StatusBadgeProps {
   readonly status: string;
   readonly detail?: number | null;

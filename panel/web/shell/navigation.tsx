@@ -1,4 +1,4 @@
-import { AppShell, NavLink, ScrollArea, Text } from "@mantine/core";
+import { AppShell, NavLink, Text } from "@mantine/core";
 import { useSuspenseQuery } from "@tanstack/react-query";
 import { Link, useLocation } from "@tanstack/react-router";
 import { useText } from "#panel/web/i18n/text.tsx";
@@ -15,7 +15,7 @@ export function Navigation() {
     pages: pages.filter(({ needs }) => capabilities.includes(needs)),
   })).filter(({ pages }) => pages.length > 0);
   return (
-    <AppShell.Section grow component={ScrollArea} type="auto">
+    <AppShell.Section grow className="scrolls">
       {groups.map(({ label, pages }) => (
         <div key={label}>
           <Text size="xs" fw={600} c="dimmed" px="sm" pt="md" pb={4}>

@@ -1,43 +1,26 @@
 /** When a session ends under an open page: a log-in in front of it, after which the visitor goes on where they were. */
-import { Modal, Stack, Text } from "@mantine/core";
 import { useRouter } from "@tanstack/react-router";
 import { lazy, Suspense, useCallback, useEffect, useState } from "react";
-import { useText } from "#panel/web/i18n/text.tsx";
+import { arrival } from "#panel/web/page-of.ts";
 import { isLoggedOut, meQuery, queries } from "#panel/web/queries.ts";
 
-const LoginForms = lazy(async () => ({
-  default: (await import("#panel/web/pages/login/login-forms.tsx")).LoginForms,
+const SessionDialog = lazy(async () => ({
+  default: (await arrival(() => import("./session-dialog.tsx"))).SessionDialog,
 }));
 
-/** In front of a form of the page. */
-const Z_INDEX = 400;
-
 export function SessionEnded() {
-  const { t } = useText();
   const [hasEnded, setHasEnded] = useState(false);
   useLoggedOut(useCallback(() => setHasEnded(true), []));
   const goOn = useGoOn();
+  if (!hasEnded) return null;
   return (
-    <Modal
-      opened={hasEnded}
-      onClose={() => {}}
-      title={t.session.ended}
-      withCloseButton={false}
-      zIndex={Z_INDEX}
-      // What the page shows is for those who are logged in.
-      overlayProps={{ backgroundOpacity: 1 }}
-    >
-      <Stack>
-        <Text size="sm">{t.session.endedText}</Text>
-        <Suspense>
-          <LoginForms
-            onEntered={async () => {
-              if (await goOn()) setHasEnded(false);
-            }}
-          />
-        </Suspense>
-      </Stack>
-    </Modal>
+    <Suspense>
+      <SessionDialog
+        onEntered={async () => {
+          if (await goOn()) setHasEnded(false);
+        }}
+      />
+    </Suspense>
   );
 }
 

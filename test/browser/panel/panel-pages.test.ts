@@ -285,7 +285,7 @@ describe("a page on a telephone in Italian, whose words are longer", () => {
 
 /** Before every section of the benchmarks shows its figures, buttons move and an open menu closes. */
 async function untilFiguresAreShown({ page, whole }: Visitor): Promise<void> {
-  await page.locator(".recharts-line-dots circle").first().waitFor({ state: "attached" });
+  await page.locator("[data-series] circle").first().waitFor({ state: "attached" });
   for (const name of ["Destinations", "How couriers report"]) {
     await page.getByRole("region", { name }).locator("tbody tr").first().waitFor();
   }
@@ -338,8 +338,25 @@ describe("the benchmarks", () => {
     const last = provinces.last().filter({ hasText: "Cagliari" });
     await last.waitFor();
     expect(await last.textContent()).toContain("9");
-    const points = page.locator(".recharts-line-dots").first().locator("circle");
-    await points.nth(2).waitFor({ state: "attached" });
+    const trend = page.getByRole("group", { name: "Median days by month" });
+    await trend.locator("[data-series=GLS_ITA] circle").nth(2).waitFor({ state: "attached" });
+    await trend.getByText("Median, days").waitFor();
+    // The running month is no trend: it is dashed, named, and says how few deliveries it stands on.
+    expect(await trend.locator("[data-series=GLS_ITA] path").last().getAttribute("d")).toStartWith(
+      "M",
+    );
+    await trend.getByText("incomplete", { exact: true }).waitFor();
+    await trend.focus();
+    await page.keyboard.press("ArrowLeft");
+    await trend
+      .getByRole("status")
+      .getByText(/GLS_ITA \d.* n = \d+, 95 %/)
+      .waitFor({ state: "attached" });
+    const table = page.getByRole("region", { name: "Median days by month" }).locator("tbody");
+    await table
+      .getByText(/\(incomplete\)/)
+      .first()
+      .waitFor();
     await page.getByLabel("Destination CAP").fill("9999");
     await page.getByRole("button", { name: "Show" }).click();
     await page.getByText("Five digits").waitFor();
@@ -417,7 +434,7 @@ describe("the export", () => {
     const [name, csv] = await save("Destinations", "CSV");
     expect(name).toEndWith(".csv");
     expect(await csv.text()).toContain("deliveries");
-    const [, parquet] = await save("Mean days by month", "Parquet");
+    const [, parquet] = await save("Median days by month", "Parquet");
     expect(await parquet.slice(0, 4).text()).toBe("PAR1");
     await end();
   });

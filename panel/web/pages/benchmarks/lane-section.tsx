@@ -13,7 +13,7 @@ import { ExportMenu } from "./export-menu.tsx";
 import { type LaneQuestion, laneQuery } from "./queries.ts";
 
 const LaneChart = lazy(async () => ({
-  default: (await import("./benchmark-charts.tsx")).LaneChart,
+  default: (await import("./lane-chart.tsx")).LaneChart,
 }));
 
 export function LaneSection({ question }: { readonly question: LaneQuestion }) {

@@ -7,7 +7,7 @@ import { useText } from "#panel/web/i18n/text.tsx";
 import { DataTable } from "#panel/web/parts/data-table.tsx";
 
 /** A month or a weight band, as a person reads it. */
-export interface TimesRow extends Omit<TrendInsight, "month"> {
+export interface TimesRow extends Omit<TrendInsight, "month" | "isComplete"> {
   readonly by: string;
 }
 

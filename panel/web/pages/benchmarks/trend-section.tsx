@@ -10,10 +10,10 @@ import { trendQuery } from "./queries.ts";
 import { TimesTable } from "./times-table.tsx";
 
 const TrendChart = lazy(async () => ({
-  default: (await import("./benchmark-charts.tsx")).TrendChart,
+  default: (await import("./trend-chart.tsx")).TrendChart,
 }));
 
-/** Mean days by month, to one destination or to all of Italy. */
+/** Median days by month, to one destination or to all of Italy. */
 export function TrendSection({ destCap }: { readonly destCap: string }) {
   const { t } = useText();
   const f = useFormat();
@@ -34,7 +34,10 @@ export function TrendSection({ destCap }: { readonly destCap: string }) {
           <TimesTable
             label={t.benchmarks.trend}
             byHeader={t.benchmarks.month}
-            rows={data.map(({ month, ...row }) => ({ ...row, by: f.month(`${month}T12:00:00Z`) }))}
+            rows={data.map(({ month, isComplete, ...row }) => {
+              const name = f.month(`${month}T12:00:00Z`);
+              return { ...row, by: isComplete ? name : t.benchmarks.incompleteMonth(name) };
+            })}
           />
         </>
       )}

@@ -4,9 +4,9 @@ import { call } from "#panel/web/api/call.ts";
 import type { Channel } from "#panel/web/api/routes.ts";
 import { EditForm } from "#panel/web/forms/edit-form.tsx";
 import { useEdit } from "#panel/web/forms/use-edit.tsx";
-import { en } from "#panel/web/i18n/en.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { Section } from "#panel/web/parts/section.tsx";
+import { statusChoices } from "#panel/web/parts/status-badge.tsx";
 import { useChannelEnds } from "./use-channel-ends.ts";
 import { useMayChange } from "./use-may-change.ts";
 
@@ -49,10 +49,7 @@ export function MailSettings({ channel }: { readonly channel: Channel }) {
           label={t.merchants.notified}
           description={t.merchants.notifiedHint}
           placeholder={values.statuses.length === 0 ? t.merchants.none : ""}
-          data={Object.keys(en.statuses).map((value) => ({
-            value,
-            label: t.statuses[value as keyof typeof en.statuses],
-          }))}
+          data={statusChoices(t)}
           searchable
           disabled={!mayChange}
           {...inputOf("statuses")}

@@ -4,9 +4,9 @@ import { useQuery } from "@tanstack/react-query";
 import { call } from "#panel/web/api/call.ts";
 import type { Reply } from "#panel/web/api/routes.ts";
 import { FormDialog } from "#panel/web/forms/form-dialog.tsx";
-import { en } from "#panel/web/i18n/en.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
+import { statusChoices } from "#panel/web/parts/status-badge.tsx";
 import { tell } from "#panel/web/parts/tell.ts";
 import { useAction } from "#panel/web/parts/use-action.ts";
 import { queries } from "#panel/web/queries.ts";
@@ -85,10 +85,7 @@ function MapCodeDialog(props: MapCodeDialogProps) {
           <SuggestionNote suggestion={suggestion} />
           <Select
             label={t.couriers.status}
-            data={Object.keys(en.statuses).map((value) => ({
-              value,
-              label: t.statuses[value as keyof typeof en.statuses],
-            }))}
+            data={statusChoices(t)}
             allowDeselect={false}
             searchable
             {...inputOf("status")}

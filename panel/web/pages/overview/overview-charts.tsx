@@ -1,36 +1,37 @@
-/** The charts of the overview: a chunk of its own, which the first route does not wait for. */
-import { AreaChart, BarChart } from "@mantine/charts";
+/** The charts of the overview. */
 import type { Overview } from "#panel/web/api/routes.ts";
+import { SharesChart } from "#panel/web/charts/shares-chart.tsx";
+import { TimeChart } from "#panel/web/charts/time-chart.tsx";
 import { useFormat } from "#panel/web/i18n/format.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
-import type { Reading } from "./use-overview.ts";
+import { READ_EVERY_MS, type Reading } from "./use-overview.ts";
+
+/** A gap is where readings did not come. */
+const GAP_MS = 5 * READ_EVERY_MS;
+const MINUTE_MS = 60_000;
+/** Couriers with the most events; the others are counted. */
+const COURIERS_SHOWN = 12;
 
 export function RateChart({ history }: { readonly history: readonly Reading[] }) {
   const { t } = useText();
   const f = useFormat();
+  const pointsOf = (name: "accepted" | "applied") =>
+    history.map((one) => ({ at: Date.parse(one.at), value: one[name] }));
+  const times = history.map(({ at }) => Date.parse(at));
+  const to = Math.max(...times);
   return (
-    <AreaChart
-      h={220}
-      data={history.map((one) => ({
-        ...one,
-        at: f
-          .second(one.at)
-          .split(/, |\s(?=\d{2}:)/)
-          .at(-1),
-      }))}
-      dataKey="at"
+    <TimeChart
+      label={t.overview.rate}
       series={[
-        { name: "accepted", label: t.overview.accepted, color: "indigo.6" },
-        { name: "applied", label: t.overview.applied, color: "teal.6" },
+        { name: t.overview.accepted, tone: "indigo", points: pointsOf("accepted") },
+        { name: t.overview.applied, tone: "teal", points: pointsOf("applied") },
       ]}
-      curveType="monotone"
-      withDots={false}
-      withLegend
-      strokeWidth={2}
-      fillOpacity={0.15}
-      valueFormatter={(value) => f.decimal(value)}
-      areaChartProps={{ accessibilityLayer: false }}
-      areaProps={{ isAnimationActive: false }}
+      from={Math.min(to - MINUTE_MS, ...times)}
+      to={to}
+      unit={t.overview.ratePerSecond}
+      write={f.rate}
+      writeAt={f.second}
+      gapMs={GAP_MS}
     />
   );
 }
@@ -39,22 +40,26 @@ export function OutcomeChart({ ledger }: Pick<Overview, "ledger">) {
   const { t } = useText();
   const f = useFormat();
   const { accepted, duplicate, unknown, invalid } = t.overview.outcome;
+  const most = ledger.couriers.toSorted((one, other) => other.received - one.received);
+  const others = most.length - COURIERS_SHOWN;
   return (
-    <BarChart
-      h={220}
-      data={ledger.couriers}
-      dataKey="courier"
-      type="stacked"
-      series={[
-        { name: "accepted", label: accepted, color: "teal.6" },
-        { name: "duplicate", label: duplicate, color: "gray.5" },
-        { name: "unknown", label: unknown, color: "yellow.6" },
-        { name: "invalid", label: invalid, color: "red.6" },
-      ]}
-      withLegend
-      valueFormatter={(value) => f.compact(value)}
-      barChartProps={{ accessibilityLayer: false }}
-      barProps={{ isAnimationActive: false, maxBarSize: 56 }}
-    />
+    <>
+      <SharesChart
+        label={t.overview.outcomes}
+        keys={[
+          { name: accepted, tone: "teal" },
+          { name: duplicate, tone: "gray" },
+          { name: unknown, tone: "yellow" },
+          { name: invalid, tone: "red" },
+        ]}
+        rows={most.slice(0, COURIERS_SHOWN).map((one) => ({
+          key: one.courier,
+          name: one.courier,
+          parts: [one.accepted, one.duplicate, one.unknown, one.invalid],
+        }))}
+        write={f.compact}
+      />
+      {others > 0 && t.overview.otherCouriers(f.whole(others))}
+    </>
   );
 }

@@ -1,6 +1,5 @@
 /** What comes in, what goes out and what waits, as it happens. */
-import { Alert, Badge, Grid, SimpleGrid, Skeleton, Stack } from "@mantine/core";
-import { lazy, Suspense } from "react";
+import { Alert, Badge, Grid, SimpleGrid, Stack } from "@mantine/core";
 import type { Overview } from "#panel/web/api/routes.ts";
 import { useFormat } from "#panel/web/i18n/format.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
@@ -8,8 +7,8 @@ import { PageHead } from "#panel/web/parts/page-head.tsx";
 import { PagePending } from "#panel/web/parts/page-pending.tsx";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
 import { Section } from "#panel/web/parts/section.tsx";
-import { whenIdle } from "#panel/web/parts/when-idle.ts";
 import { AlarmList } from "./alarm-list.tsx";
+import { OutcomeChart, RateChart } from "./overview-charts.tsx";
 import { ConsumerTable, LedgerTable, StoreList } from "./overview-tables.tsx";
 import { PartitionTable } from "./partition-table.tsx";
 import { Pipeline } from "./pipeline.tsx";
@@ -18,11 +17,6 @@ import { type Reading, useOverview } from "./use-overview.ts";
 
 /** Below that, something is wrong with receivers. */
 const GOOD_SUCCESS = 0.9;
-
-/** They take longer to draw than all the rest of the page. */
-const loadCharts = () => whenIdle().then(() => import("./overview-charts.tsx"));
-const RateChart = lazy(async () => ({ default: (await loadCharts()).RateChart }));
-const OutcomeChart = lazy(async () => ({ default: (await loadCharts()).OutcomeChart }));
 
 export function OverviewPage() {
   const { t } = useText();
@@ -60,14 +54,10 @@ function Board({ overview, history }: BoardProps) {
       </Section>
       <SimpleGrid cols={{ base: 1, lg: 2 }} spacing="lg">
         <Section title={t.overview.rate}>
-          <Suspense fallback={<Skeleton h={220} />}>
-            <RateChart history={history} />
-          </Suspense>
+          <RateChart history={history} />
         </Section>
         <Section title={t.overview.outcomes}>
-          <Suspense fallback={<Skeleton h={220} />}>
-            <OutcomeChart ledger={overview.ledger} />
-          </Suspense>
+          <OutcomeChart ledger={overview.ledger} />
         </Section>
       </SimpleGrid>
       <Grid gap="lg">

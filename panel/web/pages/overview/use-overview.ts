@@ -6,7 +6,8 @@ import type { Overview } from "#panel/web/api/routes.ts";
 import { queries } from "#panel/web/queries.ts";
 
 const STREAM = "/panel/api/overview/stream";
-const ASK_EVERY_MS = 2_000;
+/** As the server pushes. */
+export const READ_EVERY_MS = 2_000;
 const KEY = ["overview"];
 /** Readings that the chart shows: four minutes of them. */
 const HISTORY_LENGTH = 120;
@@ -22,7 +23,7 @@ export function useOverview() {
   const { data, error, refetch } = useQuery({
     queryKey: KEY,
     queryFn: ({ signal }) => call("get", "/panel/api/overview", { signal }),
-    refetchInterval: isPushed ? false : ASK_EVERY_MS,
+    refetchInterval: isPushed ? false : READ_EVERY_MS,
   });
   return { overview: data, error, refetch, history: useHistory(data), isPushed };
 }

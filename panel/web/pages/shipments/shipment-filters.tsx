@@ -3,11 +3,11 @@ import { IconDownload, IconSearch } from "@tabler/icons-react";
 import { useQuery, useSuspenseQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
-import { en } from "#panel/web/i18n/en.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { couriersQuery } from "#panel/web/pages/couriers/queries.ts";
 import { channelsQuery } from "#panel/web/pages/webhooks/queries.ts";
 import { DayInput } from "#panel/web/parts/day-input.tsx";
+import { statusChoices } from "#panel/web/parts/status-badge.tsx";
 import { useMay } from "#panel/web/parts/use-may.ts";
 import { useTyped } from "#panel/web/parts/use-typed.ts";
 
@@ -57,7 +57,10 @@ export function ShipmentFilters({ search, couriers }: ShipmentFiltersProps) {
           channels.map(({ code, name }) => ({ value: code, label: name })),
         )}
       />
-      <Select aria-label={words.status} {...choiceOf("status", words.anyStatus, statusesIn(t))} />
+      <Select
+        aria-label={words.status}
+        {...choiceOf("status", words.anyStatus, statusChoices(t))}
+      />
       <Select
         aria-label={words.courier}
         {...choiceOf(
@@ -100,13 +103,6 @@ export function ShipmentFilters({ search, couriers }: ShipmentFiltersProps) {
 interface Choice {
   readonly value: string;
   readonly label: string;
-}
-
-function statusesIn(t: ReturnType<typeof useText>["t"]): Choice[] {
-  return Object.keys(en.statuses).map((value) => ({
-    value,
-    label: t.statuses[value as keyof typeof en.statuses],
-  }));
 }
 
 /** Whoever comes back from a shipment, or reloads, finds the same list. */

@@ -4,10 +4,10 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { call } from "#panel/web/api/call.ts";
 import type { Tested } from "#panel/web/api/routes.ts";
-import { en } from "#panel/web/i18n/en.ts";
 import { useFormat } from "#panel/web/i18n/format.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
+import { statusChoices } from "#panel/web/parts/status-badge.tsx";
 import { useAction } from "#panel/web/parts/use-action.ts";
 import { queries } from "#panel/web/queries.ts";
 import { statusDetailsQuery } from "./queries.ts";
@@ -49,10 +49,7 @@ export function TestEndpoint({ endpointId, opened, onClose }: TestEndpointProps)
         <SimpleGrid cols={{ base: 1, sm: 2 }}>
           <Select
             label={t.webhooks.testStatus}
-            data={Object.keys(en.statuses).map((value) => ({
-              value,
-              label: t.statuses[value as keyof typeof en.statuses],
-            }))}
+            data={statusChoices(t)}
             value={status}
             onChange={(value) => {
               setStatus(value ?? status);

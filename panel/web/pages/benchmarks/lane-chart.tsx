@@ -1,6 +1,6 @@
-/** Charts of the benchmarks: a chunk of their own. */
-import { BarChart, LineChart } from "@mantine/charts";
-import type { LaneInsight, TrendInsight } from "#analytics/insights.ts";
+/** The days of a lane's deliveries: a chunk of its own. */
+import { BarChart } from "@mantine/charts";
+import type { LaneInsight } from "#analytics/insights.ts";
 import { useFormat } from "#panel/web/i18n/format.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 
@@ -50,6 +50,7 @@ export function LaneChart({ rows, label }: LaneChartProps) {
         series={seriesOf(rows.map(({ courier }) => courier).sort())}
         withLegend
         xAxisLabel={t.benchmarks.leadDays}
+        yAxisLabel={t.benchmarks.shareOfDeliveries}
         valueFormatter={(value) => f.percent(value)}
         barChartProps={{ accessibilityLayer: false }}
         barProps={{ isAnimationActive: false, maxBarSize: 28 }}
@@ -65,31 +66,4 @@ function shareOf({ leads, deliveries }: LaneInsight, day: number): number {
 
 function toldOf(row: LaneInsight, percent: (value: number) => string): string {
   return `${row.courier} ${row.leads.map(([day]) => `${day}: ${percent(shareOf(row, day))}`).join(", ")}`;
-}
-
-/** Mean days by month. */
-export function TrendChart({ rows }: { readonly rows: readonly TrendInsight[] }) {
-  const f = useFormat();
-  const months = [...new Set(rows.map(({ month }) => month))].sort();
-  const couriers = [...new Set(rows.map(({ courier }) => courier))].sort();
-  const data = months.map((month) => ({
-    month: f.month(`${month}T12:00:00Z`),
-    ...Object.fromEntries(
-      rows.filter((row) => row.month === month).map((row) => [row.courier, row.leadMean]),
-    ),
-  }));
-  return (
-    <LineChart
-      h={280}
-      data={data}
-      dataKey="month"
-      series={seriesOf(couriers)}
-      withLegend
-      curveType="monotone"
-      connectNulls
-      valueFormatter={(value) => f.decimal(value)}
-      lineChartProps={{ accessibilityLayer: false }}
-      lineProps={{ isAnimationActive: false }}
-    />
-  );
 }
