@@ -7,8 +7,8 @@ import {
   recordDecisions,
 } from "#core/webhooks/store/deliveries/deliveries.ts";
 import { readLedger } from "#core/webhooks/store/deliveries/ledger.ts";
+import type { Transport } from "#core/webhooks/store/transport/transport.ts";
 import { startDeliverer } from "#processors/webhooks/deliver.ts";
-import type { Transport } from "#processors/webhooks/transport.ts";
 import { addShipment } from "#test/support/data/shipments.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { LIMIT_MS } from "./harness.ts";

@@ -9,7 +9,7 @@
 import type { Channel } from "#core/configuration/store/configuration.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { DEFAULT_MAX_CONCURRENCY } from "#core/webhooks/rules/concurrency.ts";
-import { createTransport, type Transport } from "#processors/webhooks/transport.ts";
+import { createTransport, type Transport } from "#core/webhooks/store/transport/transport.ts";
 import { openWebhookPeer, requestHeaders } from "./bullmq.ts";
 import * as harness from "./harness.ts";
 import { type Receivers, startReceivers } from "./receivers.ts";

@@ -7,6 +7,7 @@ import { problemResponse } from "#core/platform/errors/problem.ts";
 import { bindListener, type Listener } from "#core/platform/http/listener.ts";
 import { type Role, type Running, type Runtime, runRoles } from "#core/runtime/runtime.ts";
 import { inviteFirstAdmin } from "#panel/server/accounts/first-admin.ts";
+import { startWatchingAlarms } from "#panel/server/alarms/watch-alarms.ts";
 import { createPanelApp } from "#panel/server/app.ts";
 import { ORDERS_BODY_BYTES } from "#panel/server/http/read-json.ts";
 import { webBundle } from "#panel/server/pages/web-bundle.ts";
@@ -47,6 +48,7 @@ export async function startPanel(runtime: Runtime): Promise<Running> {
   // Checked in the background: a ClickHouse that does not answer must not delay the panel.
   void insights.sql.shutBecause().then((reason) => reason && log.warn(reason));
   const searchable = keepSearchable(runtime);
+  const alarms = await startWatchingAlarms(runtime, benchmarks, insights);
   const { url } = listener;
   log.info({ url }, "panel listens");
   return {
@@ -57,7 +59,7 @@ export async function startPanel(runtime: Runtime): Promise<Running> {
     async stop() {
       // The streams of the overview would hold the stop.
       listener.drain();
-      await Promise.all([listener.stop(), searchable.stop()]);
+      await Promise.all([listener.stop(), searchable.stop(), alarms.stop()]);
       await Promise.all([benchmarks.close(), insights.close(), archive.close()]);
     },
   };

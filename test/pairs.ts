@@ -26,6 +26,7 @@ export const FEATURES = [
   "slot move",
   "drain",
   "merchant's correction",
+  "alarm",
 ] as const;
 export type Feature = (typeof FEATURES)[number];
 
@@ -58,6 +59,14 @@ const ANSWERED =
   "contract/operation/drain: answers a request that was accepted, however long ClickHouse takes";
 const ANY_STORE = (test: string) =>
   by(test, "fault/operation/kill-roles: kills of any role's processes");
+
+const NO_PARCEL = apart(
+  "an alarm is about the service, an endpoint or a courier, not about a parcel",
+);
+/** Of an endpoint that fails, of one in test mode, of a company that is closed, and while no processors run. */
+const TOLD = by(
+  "contract/alarms/alarms: is told of its own endpoint after 15 minutes in which webhooks were sent",
+);
 
 export const PAIRS: Readonly<Record<Feature, Partial<Readonly<Record<Feature, Pair>>>>> = {
   archive: {},
@@ -346,5 +355,28 @@ export const PAIRS: Readonly<Record<Feature, Partial<Readonly<Record<Feature, Pa
     "our downtime": apart("it needs no processors"),
     "slot move": SLOTS,
     drain: by(ANSWERED),
+  },
+  alarm: {
+    archive: NO_PARCEL,
+    "test mode": TOLD,
+    erasure: apart("a message names no recipient"),
+    remap: NO_PARCEL,
+    "number change": NO_PARCEL,
+    correction: NO_PARCEL,
+    import: NO_PARCEL,
+    label: NO_PARCEL,
+    "stock release": NO_PARCEL,
+    notification: apart("recipients and receivers of alarms are told by parts that share nothing"),
+    replay: apart("a replay that succeeds ends the failing of its endpoint, like any delivery"),
+    "catch-up": NO_PARCEL,
+    "endpoint off": TOLD,
+    "role change": RIGHTS,
+    restore: apart("incidents are restored as they were, and the next look goes on from there"),
+    "two analytics processes": apart("one panel looks, and asks whichever ClickHouse answers"),
+    cluster: apart("all of it stands in one slot; a shard that is unavailable ends no incident"),
+    "our downtime": TOLD,
+    "slot move": SLOTS,
+    drain: WORKS_ON,
+    "merchant's correction": NO_PARCEL,
   },
 };

@@ -22,6 +22,8 @@ import { auditRoute } from "#panel/server/accounts/audit.ts";
 import { invitationRoutes } from "#panel/server/accounts/invitations.ts";
 import { meRoutes } from "#panel/server/accounts/me.ts";
 import { sessionRoutes } from "#panel/server/accounts/session.ts";
+import { incidentRoutes } from "#panel/server/alarms/incidents.ts";
+import { receiverRoutes } from "#panel/server/alarms/receivers.ts";
 import { analyticsRoutes } from "#panel/server/benchmarks/analytics.ts";
 import { addressChecksRoute } from "#panel/server/companies/address-checks.ts";
 import { boxRoutes } from "#panel/server/companies/boxes.ts";
@@ -145,6 +147,8 @@ function operation(runtime: Runtime, benchmarks: Benchmarks, insights: Insights 
     .use(requestsRoute(runtime))
     .use(doctorRoute(runtime, benchmarks))
     .use(exportRoute(runtime))
+    .use(incidentRoutes(runtime))
+    .use(receiverRoutes(runtime))
     .use(closingRoutes(runtime))
     .use(clockRoute(runtime));
 }

@@ -12,6 +12,8 @@ const WORDS: Readonly<Record<OwnedThing, readonly [code: ErrorCode, detail: stri
   shipment: ["SHIPMENT_NOT_FOUND", "There is no such shipment."],
   courier: ["COURIER_NOT_FOUND", "There is no such courier."],
   remap: ["REMAP_NOT_FOUND", "There is no such remap."],
+  alarmReceiver: ["RECEIVER_NOT_FOUND", "There is no such receiver of alarms."],
+  incident: ["INCIDENT_NOT_FOUND", "There is no such incident; they are kept 90 days."],
   account: ["ACCOUNT_NOT_FOUND", "There is no such account."],
 };
 

@@ -106,6 +106,8 @@ const PARAMETER_EXAMPLES = {
   "api-keys/{id}": "key_b5bb9d8014a0f9b1",
   "accounts/{id}": "acc_7d865e959b246691",
   "quality-links/{id}": "ql_5f0c8a1e7d3b9264",
+  "incidents/{id}": "inc_5c1e0f7a92b4d863",
+  "alarm-receivers/{id}": "ar_91b2d07c3f5e6a48",
   "shipments/{id}": "4096",
   "dead-letters/{id}": "events-0-1795161600000-0",
   "{token}": "Zm9yLWV4YW1wbGUtb25seQ",
@@ -122,6 +124,8 @@ export const PANEL_API: Api = {
   tags: {
     overview: OPERATION,
     setup: OPERATION,
+    incidents: OPERATION,
+    "alarm-receivers": OPERATION,
     webhooks: WEBHOOKS,
     "webhook-v1": WEBHOOKS,
     deliveries: WEBHOOKS,

@@ -4,6 +4,8 @@
  */
 
 import { readAccount } from "#core/accounts/store/accounts.ts";
+import { findIncident } from "#core/alarms/store/incidents.ts";
+import { readReceiver } from "#core/alarms/store/receivers.ts";
 import type { Configuration } from "#core/configuration/store/configuration.ts";
 import type { OwnedThing } from "#core/platform/http/access.ts";
 import { idOf } from "#core/platform/schema/path-id.ts";
@@ -12,7 +14,7 @@ import { readRemap } from "#core/statuses/store/remaps.ts";
 import { v1ChannelId } from "#core/webhooks/rules/webhook-v1.ts";
 import { readDeliveries } from "#core/webhooks/store/deliveries/deliveries.ts";
 import { readMomentAnywhere } from "#core/webhooks/store/shipment-moment.ts";
-import type { Caller, PanelDeps } from "./caller.ts";
+import { type Caller, type PanelDeps, tenantOf } from "./caller.ts";
 import { notFound } from "./not-found.ts";
 
 /** Null = nobody's in particular. */
@@ -49,7 +51,7 @@ export function isTheirs({ kind, companyCode, courierCode }: Caller, owner: Owne
 /** Null if there is no such thing. */
 async function ownerOf(
   { redis, live, archive = NO_ARCHIVE }: PanelDeps,
-  { companyCode }: Caller,
+  caller: Caller,
   thing: OwnedThing,
   params: Params,
 ): Promise<Owner | null> {
@@ -73,7 +75,7 @@ async function ownerOf(
     case "shipment": {
       // Among the caller's own: a foreign one is looked for in the archive too, as a missing one is.
       const company = [...configuration.companies.values()].find(
-        ({ code }) => code === companyCode,
+        ({ code }) => code === caller.companyCode,
       );
       const channels = [...configuration.channels.values()];
       const own = channels.filter(({ companyId }) => companyId === company?.id).map(({ id }) => id);
@@ -86,7 +88,21 @@ async function ownerOf(
     }
     case "account":
       return readAccount(redis, id);
+    case "alarmReceiver":
+      return ofTenant((await readReceiver(redis, id))?.owner);
+    case "incident":
+      return ofTenant((await findIncident(redis, tenantOf(caller), id))?.owner);
   }
+}
+
+/** As the audit log names it. */
+function ofTenant(tenant: string | undefined): Owner | null {
+  if (tenant === undefined) return null;
+  const [kind = "", code = ""] = tenant.split(" ");
+  return {
+    companyCode: kind === "company" ? code : null,
+    courierCode: kind === "courier" ? code : null,
+  };
 }
 
 function ofEndpoint(configuration: Configuration, endpointId: string): Owner | null {

@@ -21,6 +21,7 @@ export const PAGE_PATHS = [
   "/channels/:code",
   "/benchmarks",
   "/sql",
+  "/alarms",
   "/jobs",
   "/dead-letters",
   "/doctor",

@@ -203,6 +203,12 @@ const meRoute = createRoute({
   component: pageOf(() => import("./pages/me/me-page.tsx"), "MePage"),
 });
 
+const alarmsRoute = createRoute({
+  getParentRoute: () => insideRoute,
+  path: "/alarms",
+  component: pageOf(() => import("./pages/alarms/alarms-page.tsx"), "AlarmsPage"),
+});
+
 const jobsRoute = createRoute({
   getParentRoute: () => insideRoute,
   path: "/jobs",
@@ -239,6 +245,7 @@ const routeTree = rootRoute.addChildren([
     accountsRoute,
     auditRoute,
     meRoute,
+    alarmsRoute,
     jobsRoute,
     doctorRoute,
   ]),

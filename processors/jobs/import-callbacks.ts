@@ -20,7 +20,7 @@ import { callbackOutcome, IMPORT_CALLBACK_TYPE } from "#core/shipments/rules/imp
 import { sign } from "#core/webhooks/rules/signature.ts";
 import { webhookHeaders } from "#core/webhooks/rules/webhook-request.ts";
 import { secretsInForce } from "#core/webhooks/store/signed-headers.ts";
-import type { Transport } from "#processors/webhooks/transport.ts";
+import type { Transport } from "#core/webhooks/store/transport/transport.ts";
 import type { WorkVerdict } from "./worker.ts";
 
 export interface CallbackDeps {

@@ -1,7 +1,7 @@
 /** The jobs part of the processors: imports and their callbacks. */
 import { limit } from "#core/platform/schema/limit.ts";
 import type { Running, Runtime } from "#core/runtime/runtime.ts";
-import { createTransport, readCa } from "#processors/webhooks/transport.ts";
+import { createTransport, readCa } from "#core/webhooks/store/transport/transport.ts";
 import { callbackWork } from "./import-callbacks.ts";
 import { importWork } from "./import-work.ts";
 import { startWorker } from "./worker.ts";

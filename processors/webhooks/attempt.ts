@@ -43,9 +43,9 @@ import type { Finished } from "#core/webhooks/store/deliveries/finish-deliveries
 import type { Leased, Slot } from "#core/webhooks/store/deliveries/leases.ts";
 import { DELETED_REASON, DISABLED_REASON } from "#core/webhooks/store/endpoints.ts";
 import { signedHeaders } from "#core/webhooks/store/signed-headers.ts";
+import type { Sent, Transport } from "#core/webhooks/store/transport/transport.ts";
 import { encodedDeliveryBody } from "#core/webhooks/store/webhook-body.ts";
 import { type LatencyWatch, noteLatency } from "./latency-watch.ts";
-import type { Sent, Transport } from "./transport.ts";
 
 export interface SendDeps {
   readonly live: Live;

@@ -3,13 +3,13 @@
 import { startConsumer } from "#core/platform/log/consumer.ts";
 import { createMailer } from "#core/platform/process/mail.ts";
 import type { Running, Runtime } from "#core/runtime/runtime.ts";
+import { createTransport, readCa } from "#core/webhooks/store/transport/transport.ts";
 import { startAlertMailer } from "./alert-mailer.ts";
 import { decideHandler } from "./decide.ts";
 import { startDeliverer } from "./deliver.ts";
 import { startHealthClock } from "./health-clock.ts";
 import { startReplayJobs } from "./replay-jobs.ts";
 import { startTestSender } from "./test-events.ts";
-import { createTransport, readCa } from "./transport.ts";
 
 /** Changes read per partition at once. */
 const BATCH = 100;

@@ -10,6 +10,8 @@ export type AccountKind = (typeof ACCOUNT_KINDS)[number];
 const CAPABILITIES = [
   "me",
   "overview:read",
+  "alarms:read",
+  "alarms:write",
   "shipments:read",
   "shipments:erase",
   "webhooks:read",
@@ -52,6 +54,7 @@ const COMPANY_READING = [
   "jobs:read",
   "requests:read",
   "benchmarks:read",
+  "alarms:read",
 ] as const satisfies readonly Capability[];
 
 const COMPANY_WORK = [
@@ -61,6 +64,7 @@ const COMPANY_WORK = [
   "templates:write",
   "shipping:write",
   "keys:write",
+  "alarms:write",
 ] as const satisfies readonly Capability[];
 
 const COURIER_READING = [
@@ -69,6 +73,7 @@ const COURIER_READING = [
   "events:read",
   "requests:read",
   "quality:read",
+  "alarms:read",
 ] as const satisfies readonly Capability[];
 
 const ACCOUNTS = ["accounts:read", "accounts:write"] as const satisfies readonly Capability[];
@@ -87,7 +92,13 @@ const ROLES = {
     "read-only": COMPANY_READING,
   },
   courier: {
-    owner: [...COURIER_READING, ...ACCOUNTS, "courier-access:write", "quality:share"],
+    owner: [
+      ...COURIER_READING,
+      ...ACCOUNTS,
+      "courier-access:write",
+      "quality:share",
+      "alarms:write",
+    ],
     "read-only": COURIER_READING,
   },
 } as const satisfies Record<AccountKind, Record<string, readonly Capability[]>>;

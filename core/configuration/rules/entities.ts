@@ -16,6 +16,7 @@ import type { Status } from "#core/statuses/rules/status.ts";
 import type { WebhookTarget } from "#core/webhooks/rules/webhook-request.ts";
 import { type Entity, entity, type ValuesOf } from "./entity.ts";
 import {
+  ALARM_RECEIVER_SETTINGS,
   CHANNEL_SETTINGS,
   COMPANY_SETTINGS,
   COURIER_SETTINGS,
@@ -136,6 +137,18 @@ const endpoint = entity(ENDPOINT_SETTINGS, {
   earlierTargets: list<WebhookTarget>(),
 });
 
+const alarmReceiver = entity(ALARM_RECEIVER_SETTINGS, {
+  id: text,
+  /** `operators`, `company <code>` or `courier <code>`: whose alarms it is told. */
+  owner: text,
+  /** Unique among those of its owner. */
+  code: text,
+  /** Sealed, since such URLs are credentials; empty = it has an address for mails. */
+  url: text,
+  createdAtMs: number,
+  fileEntry,
+});
+
 const account = entity(
   {},
   {
@@ -201,6 +214,7 @@ const CATALOGUE = {
   /** The registries that are no list of entities. One record, `all`. */
   registry: entity({}, { platforms: list<string>(), statusDetails: list<SetupStatusDetail>() }),
   account,
+  alarmReceiver,
 };
 
 export type EntityKind = keyof typeof CATALOGUE;
@@ -214,5 +228,6 @@ export type ChannelEntity = Entities["channel"];
 export type ApiKeyEntity = Entities["apiKey"];
 export type EndpointEntity = Entities["endpoint"];
 export type TemplateEntity = Entities["template"];
+export type AlarmReceiverEntity = Entities["alarmReceiver"];
 /** Somebody who uses the control panel (`accounts.ts`). */
 export type AccountEntity = Entities["account"];

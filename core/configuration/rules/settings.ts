@@ -1,8 +1,9 @@
-/** The settings of couriers, companies, channels and endpoints that are one value each (`entity.ts`), in the order in which forms show them. */
+/** The settings of couriers, companies, channels, endpoints and receivers of alarms that are one value each (`entity.ts`), in the order in which forms show them. */
 import { Type } from "@sinclair/typebox";
 import { DATE_SUPPORTS } from "#core/merchants/rules/stock-release.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 import { nameText } from "#core/platform/schema/name-text.ts";
+import { emailAddressOrEmpty } from "#core/platform/schema/text-forms.ts";
 import { LANGUAGES } from "#core/shipments/rules/shipment.ts";
 import { StatusSchema } from "#core/statuses/rules/status.ts";
 import {
@@ -17,7 +18,11 @@ import { formOf, settingsAfter } from "./entity.ts";
 /** Less than what is read of a receiver's answer. */
 const ACKNOWLEDGEMENT_LENGTH = 4_096;
 
-const DESCRIPTION_LENGTH = limit(200, "characters of a webhook endpoint's description", "422");
+const DESCRIPTION_LENGTH = limit(
+  200,
+  "characters of the description of an endpoint or receiver",
+  "422",
+);
 
 const text = Type.String({ minLength: 1, maxLength: 255 });
 /** Of a new entity: its code. */
@@ -119,10 +124,30 @@ export const ENDPOINT_SETTINGS = {
   headers: CustomHeaders,
 };
 
+/** A receiver of alarms, beside the URL of a webhook. */
+export const ALARM_RECEIVER_SETTINGS = {
+  description: Type.String({
+    maxLength: DESCRIPTION_LENGTH,
+    description: "whom it reaches, shown in the panel",
+  }),
+  email: emailAddressOrEmpty,
+  severity: Type.Union([Type.Literal("warning"), Type.Literal("critical")], {
+    default: "warning",
+    description: "critical: only critical alarms; warning, the default: all",
+  }),
+  language: Type.Union([Type.Literal("it"), Type.Literal("en")], {
+    default: "it",
+    description: "of what it is told",
+  }),
+  active: Type.Boolean({ default: true, description: "false: it is told nothing" }),
+};
+
 /** Called by the bundler: the panel's application gets the result, and no schema. */
 export const channelForm = () => formOf(CHANNEL_SETTINGS);
 export const courierForm = () => formOf(COURIER_SETTINGS);
 export const companyForm = () => formOf(COMPANY_SETTINGS);
+export const alarmReceiverForm = () => formOf(ALARM_RECEIVER_SETTINGS);
+export const alarmReceiverDefaults = () => settingsAfter(ALARM_RECEIVER_SETTINGS, {}, {});
 export const endpointForm = () => formOf(ENDPOINT_SETTINGS);
 /** Of a new one. */
 export const endpointDefaults = () => settingsAfter(ENDPOINT_SETTINGS, {}, {});

@@ -37,6 +37,9 @@ const FIELDS: Readonly<
     secret: (text, change) => change(text),
     previousSecret: (text, change) => change(text),
   },
+  alarmReceiver: {
+    url: (text, change) => change(text),
+  },
   account: {
     totpSecret: (text, change) => change(text),
   },

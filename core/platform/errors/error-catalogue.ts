@@ -583,6 +583,21 @@ const OPERATOR = {
     "The channel has 5 webhook endpoints, disabled ones included.",
     "Delete one.",
   ),
+  TOO_MANY_RECEIVERS: row(
+    409,
+    "There are as many receivers of these alarms as there may be.",
+    "Change or delete one.",
+  ),
+  RECEIVER_NOT_FOUND: row(
+    404,
+    "There is no such receiver of alarms, or it is somebody else's.",
+    "List the receivers.",
+  ),
+  INCIDENT_NOT_FOUND: row(
+    404,
+    "There is no such incident, or it is somebody else's.",
+    "List the incidents.",
+  ),
   TOO_MANY_LINKS: row(
     409,
     "The courier has reached its limit of links to its quality report.",

@@ -35,7 +35,9 @@ export type OwnedThing =
   | "shipment"
   | "courier"
   | "remap"
-  | "account";
+  | "account"
+  | "alarmReceiver"
+  | "incident";
 
 export interface Declaration extends Operation {
   /** Absent: that of all routes of its plugin. */

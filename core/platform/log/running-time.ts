@@ -69,6 +69,12 @@ export function createRunningTime(
   };
 }
 
+/** Whether processors were running a moment ago. */
+export async function areRunning(redis: Redis, nowMs: number): Promise<boolean> {
+  const atMs = Number((await redis.hGet(RUNNING_KEYS.clock, "at")) ?? Number.NaN);
+  return nowMs - atMs <= PROCESSORS_GONE_AFTER_MS;
+}
+
 /** By when they began. */
 export async function readDowntimes(redis: Redis): Promise<Downtime[]> {
   const texts = await redis.lRange(RUNNING_KEYS.downtimes, 0, -1);

@@ -122,6 +122,13 @@ export const webhookAlertMails = new Counter({
   registers,
 });
 
+export const alarmNotifications = new Counter({
+  name: "waybill_alarm_notifications_total",
+  help: "Attempts to tell receivers of alarms, by outcome.",
+  labelNames: ["outcome"],
+  registers,
+});
+
 export const recipientMessages = new Counter({
   name: "waybill_recipient_messages_total",
   help: "Messages to recipients that have ended, by type (email, sms) and result (OK, KO).",

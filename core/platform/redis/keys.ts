@@ -86,7 +86,22 @@ export const panelRequestKeys = (identity: string) => {
 };
 /** List (JSON): refused API calls of a tenant, newest first (`refused-requests.ts`). */
 export const refusedRequestsKey = (tenant: string) => `waybill:refused-requests:${tenant}`;
-/** Hash: a box or template that the panel deleted -> fingerprint of its entry in the setup file. */
+/** Alarms that became incidents, and who is told of them, in one slot. */
+export const ALARM_KEYS = {
+  /** String: which panel looks. */
+  lock: "{waybill:alarms}:lock",
+  /** Hash: incidents that are open or about to open (JSON), by owner and code. */
+  open: "{waybill:alarms}:open",
+  /** List: an owner's incidents that are over (JSON), newest first. */
+  past: (owner: string) => `{waybill:alarms}:past:${owner}`,
+  /** String: who has acknowledged an incident, and when (JSON). */
+  acknowledged: (incidentId: string) => `{waybill:alarms}:acknowledged:${incidentId}`,
+  /** Hash: what receivers are still to be told (JSON). */
+  outbox: "{waybill:alarms}:outbox",
+  /** Hash: receiver -> when it was told last, and what went wrong (JSON). */
+  told: "{waybill:alarms}:told",
+};
+/** Hash: a box, template or receiver that the panel deleted -> fingerprint of its entry in the setup file. */
 export const DELETED_SETTINGS_KEY = "waybill:deleted-settings";
 
 /** The hash tags of all partitions. */

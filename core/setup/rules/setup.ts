@@ -1,8 +1,9 @@
-/** The setup file: couriers, registries, companies and their channels. One schema validates, types and documents it. */
+/** The setup file: couriers, registries, companies and their channels, receivers of alarms. One schema validates, types and documents it. */
 
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { fileMembers, optionalMembers } from "#core/configuration/rules/entity.ts";
 import {
+  ALARM_RECEIVER_SETTINGS,
   CHANNEL_SETTINGS,
   COMPANY_SETTINGS,
   COURIER_SETTINGS,
@@ -369,6 +370,27 @@ export const SetupCompany = Type.Object(
   strict,
 );
 
+export const SetupAlarmReceiver = Type.Object(
+  {
+    code,
+    company: optional(code),
+    courier: optional(code),
+    url: optional(
+      Type.String({
+        minLength: 1,
+        description:
+          "https:// address of a webhook of Slack or a compatible service, in place of email; kept encrypted",
+      }),
+    ),
+    ...optionalMembers(ALARM_RECEIVER_SETTINGS),
+  },
+  {
+    ...strict,
+    description: "it is told the alarms of that company or courier, else those of the operators",
+  },
+);
+export type SetupAlarmReceiver = Static<typeof SetupAlarmReceiver>;
+
 export const SetupFile = Type.Object(
   {
     $schema: optional(Type.String()),
@@ -376,6 +398,7 @@ export const SetupFile = Type.Object(
     platforms: optional(Type.Array(nameText(50))),
     statusDetails: optional(Type.Array(SetupStatusDetail)),
     companies: optional(Type.Array(SetupCompany)),
+    alarmReceivers: optional(Type.Array(SetupAlarmReceiver)),
   },
   { ...strict, title: "Waybill setup file" },
 );
@@ -474,6 +497,33 @@ function checkNames(value: Remaining<SetupFile>): Fault[] {
     ...(value.couriers ?? []).flatMap(checkCatalogue),
     ...(value.companies ?? []).flatMap((company, at) => checkCompany(company, `companies[${at}]`)),
     ...repeatedChannels(value.companies ?? []),
+    ...repeated(
+      "alarmReceivers",
+      value.alarmReceivers,
+      (one) => one.code && `${ownerOfReceiver(one)}:${one.code}`,
+    ),
+    ...(value.alarmReceivers ?? []).flatMap((one, at) =>
+      checkReceiver(one, `alarmReceivers[${at}]`),
+    ),
+  ];
+}
+
+/** As in the audit log. */
+export function ownerOfReceiver({ company, courier }: Remaining<SetupAlarmReceiver>): string {
+  if (company !== undefined) return `company ${company}`;
+  return courier === undefined ? "operators" : `courier ${courier}`;
+}
+
+function checkReceiver(receiver: Remaining<SetupAlarmReceiver>, path: string): Fault[] {
+  const { company, courier, url, email = "" } = receiver;
+  return [
+    ...(company !== undefined && courier !== undefined
+      ? [clash(`${path}.courier`, "It is told the alarms of one company or courier.")]
+      : []),
+    ...(url !== undefined && email !== ""
+      ? [clash(`${path}.url`, "It has an e-mail address or a URL, not both.")]
+      : []),
+    ...checkUrl(url, `${path}.url`),
   ];
 }
 

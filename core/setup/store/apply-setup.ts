@@ -29,6 +29,7 @@ import {
 import { mergedDetails, mergedPlatforms, readStored, type Stored } from "./stored-setup.ts";
 import { writeCompany } from "./write-company.ts";
 import { writeCourier } from "./write-courier.ts";
+import { writeReceiver } from "./write-receiver.ts";
 
 export class SetupFaults extends Error {
   constructor(readonly faults: readonly Fault[]) {
@@ -147,6 +148,7 @@ async function write(writer: SetupWriter, file: SetupFile): Promise<void> {
   await writeRegistry(writer, file);
   for (const courier of file.couriers ?? []) await writeCourier(writer, courier);
   for (const company of file.companies ?? []) await writeCompany(writer, company);
+  for (const receiver of file.alarmReceivers ?? []) await writeReceiver(writer, receiver);
   if (writer.written === 0 && !writer.hasSaved) return;
   const version = await bumpVersion(redis);
   for (const id of remaps) await activateRemap(redis, id, version);

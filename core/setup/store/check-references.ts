@@ -2,6 +2,7 @@
 
 import type { ChannelEntity } from "#core/configuration/rules/entities.ts";
 import { listedTokens } from "#core/configuration/store/courier-access.ts";
+import { RECEIVERS_PER_OWNER, receiverName } from "#core/configuration/store/receiver-entity.ts";
 import { testCodeOf } from "#core/configuration/store/test-channels.ts";
 import { isGeneric, type LabelCarriers } from "#core/merchants/rules/label-carrier.ts";
 import { parseCidr } from "#core/platform/network/cidr.ts";
@@ -13,6 +14,7 @@ import {
   TRANSCODING_TAKEN,
 } from "#core/setup/rules/merge-said.ts";
 import {
+  ownerOfReceiver,
   type Remaining,
   type SetupCatalogueEntry,
   type SetupChannel,
@@ -60,7 +62,43 @@ export function checkReferences(
       ];
     }),
   );
-  return [...inCouriers, ...inChannels];
+  const inReceivers = receiverFaults(file, stored, known.couriers);
+  return [...inCouriers, ...inChannels, ...inReceivers];
+}
+
+function receiverFaults(
+  { alarmReceivers = [], companies = [] }: Remaining<SetupFile>,
+  stored: Stored,
+  couriers: ReadonlySet<string>,
+): Fault[] {
+  const known = new Set([
+    ...stored.companies.keys(),
+    ...companies.flatMap(({ code = [] }) => code),
+  ]);
+  const owners = [
+    ...[...stored.alarmReceivers.values()].map(({ owner, code }) => ({ owner, code })),
+    ...alarmReceivers.map((one) => ({ owner: ownerOfReceiver(one), code: one.code })),
+  ];
+  return alarmReceivers.flatMap((one, at): Fault[] => {
+    const { company, courier, code = "", email = "", url } = one;
+    const path = `alarmReceivers[${at}]`;
+    const owner = ownerOfReceiver(one);
+    const own = owners.filter((other) => other.owner === owner).map((other) => other.code);
+    const before = stored.alarmReceivers.get(receiverName({ owner, code }));
+    const hasPlace = email !== "" || url !== undefined || Boolean(before?.email || before?.url);
+    return [
+      ...(company !== undefined && !known.has(company)
+        ? [notAllowed(`${path}.company`, `No company ${company}.`)]
+        : []),
+      ...(courier !== undefined && !couriers.has(courier)
+        ? [notAllowed(`${path}.courier`, `No courier ${courier}.`)]
+        : []),
+      ...(hasPlace ? [] : [notAllowed(path, "It needs an e-mail address or a URL.")]),
+      ...(new Set(own).size > RECEIVERS_PER_OWNER
+        ? [notAllowed(path, `At most ${RECEIVERS_PER_OWNER} receivers of the same alarms.`)]
+        : []),
+    ];
+  });
 }
 
 function knownWith(

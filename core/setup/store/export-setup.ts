@@ -3,6 +3,7 @@
  * as it is in one that has. Orders and sandbox rows are data, and what is closed or revoked is left out.
  */
 import type {
+  AlarmReceiverEntity,
   ApiKeyEntity,
   ChannelEntity,
   CompanyEntity,
@@ -12,6 +13,7 @@ import type {
 } from "#core/configuration/rules/entities.ts";
 import { type Fields, settingsIn, type ValuesOf } from "#core/configuration/rules/entity.ts";
 import {
+  ALARM_RECEIVER_SETTINGS,
   CHANNEL_SETTINGS,
   COMPANY_SETTINGS,
   COURIER_SETTINGS,
@@ -20,6 +22,7 @@ import {
 import { testCodeOf } from "#core/configuration/store/test-channels.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import type {
+  SetupAlarmReceiver,
   SetupApiKey,
   SetupChannel,
   SetupCompany,
@@ -32,6 +35,7 @@ import { detailsOf, readStored, type Stored } from "./stored-setup.ts";
 
 export async function exportSetup(redis: Redis): Promise<SetupFile> {
   const stored = await readStored(redis);
+  const closed = closedOwners(stored);
   return {
     platforms: [...(stored.registry?.platforms ?? [])].sort(),
     statusDetails: [...detailsOf(stored.registry)].sort((a, b) => a.id - b.id),
@@ -39,7 +43,32 @@ export async function exportSetup(redis: Redis): Promise<SetupFile> {
     companies: byCode(stored.companies.values())
       .filter(isOpen)
       .map((company) => companyEntry(company, stored)),
+    alarmReceivers: byCode(stored.alarmReceivers.values())
+      .filter(({ url, owner }) => url === "" && !closed.has(owner))
+      .map(receiverEntry),
   };
+}
+
+/** As the receivers of their alarms name them. */
+function closedOwners({ companies, couriers }: Stored): ReadonlySet<string> {
+  const ofKind = (kind: string, all: Iterable<CompanyEntity | CourierEntity>) =>
+    [...all].filter((one) => !isOpen(one)).map(({ code }) => `${kind} ${code}`);
+  return new Set([
+    ...ofKind("company", companies.values()),
+    ...ofKind("courier", couriers.values()),
+  ]);
+}
+
+/** Those with a webhook are left out: its URL is a secret, without which they are nothing. */
+function receiverEntry(receiver: AlarmReceiverEntity): SetupAlarmReceiver {
+  const { code, owner } = receiver;
+  const [kind = "", ownerCode = ""] = owner.split(" ");
+  return {
+    code,
+    ...(kind === "company" && { company: ownerCode }),
+    ...(kind === "courier" && { courier: ownerCode }),
+    ...settingsOf(ALARM_RECEIVER_SETTINGS, receiver),
+  } as SetupAlarmReceiver;
 }
 
 function byCode<T extends { readonly code: string }>(entities: Iterable<T>): T[] {

@@ -1,7 +1,12 @@
 /** What the webhooks of a setup file must agree with beyond their schema (document 3, "Endpoint configuration", "Limits"). */
 import { createHash } from "node:crypto";
-import type { ChannelEntity, EndpointEntity } from "#core/configuration/rules/entities.ts";
+import type {
+  AlarmReceiverEntity,
+  ChannelEntity,
+  EndpointEntity,
+} from "#core/configuration/rules/entities.ts";
 import { hasPreviousSecret } from "#core/configuration/store/endpoint-entity.ts";
+import { receiverName } from "#core/configuration/store/receiver-entity.ts";
 import { testCodeOf } from "#core/configuration/store/test-channels.ts";
 import type { Cidr } from "#core/platform/network/cidr.ts";
 import type { Resolve } from "#core/platform/network/resolve-name.ts";
@@ -10,6 +15,7 @@ import type { Fault } from "#core/platform/schema/fault.ts";
 import { hashToken, type Vault } from "#core/platform/secrets/secrets.ts";
 import {
   ENDPOINTS_PER_CHANNEL,
+  ownerOfReceiver,
   type Remaining,
   type SetupChannel,
   type SetupFile,
@@ -25,6 +31,8 @@ interface StoredWebhooks {
   readonly endpoints: ReadonlyMap<string, EndpointEntity>;
   /** Endpoints that the panel deleted: fingerprint of the file's entry, which does not bring them back. */
   readonly deletedWebhooks: ReadonlyMap<string, string>;
+  /** By owner and code. */
+  readonly alarmReceivers: ReadonlyMap<string, AlarmReceiverEntity>;
 }
 
 export interface WebhookRules {
@@ -68,9 +76,12 @@ export async function checkWebhooks(
     ...checkCount(channel, { live: owner?.id, test: test?.id }, stored, path),
     ...checkSecrets(channel, { live: owner?.id, test: test?.id }, stored, path, rules),
   ]);
-  const targets = channels.flatMap(({ channel, owner, test, path }) =>
-    targetsOf(channel, owner, { live: owner?.id, test: test?.id }, stored, path),
-  );
+  const targets = [
+    ...channels.flatMap(({ channel, owner, test, path }) =>
+      targetsOf(channel, owner, { live: owner?.id, test: test?.id }, stored, path),
+    ),
+    ...receiverTargets(file, stored),
+  ];
   const hosts = targets.flatMap(({ url, isNew }) => (isNew ? [hostOf(new URL(url))] : []));
   const { refused, unresolved } = await vetHosts(hosts, webhookAllowedCidrs, resolve);
   const isRefused = ({ url, isNew }: Target) =>
@@ -104,6 +115,20 @@ function targetsOf(
       JSON.stringify(webhookV1) !== JSON.stringify(owner?.setupSaid.own?.webhookV1),
     ),
   ];
+}
+
+/** Webhooks that are told of alarms. */
+function receiverTargets(
+  { alarmReceivers = [] }: Remaining<SetupFile>,
+  stored: StoredWebhooks,
+): Target[] {
+  return alarmReceivers.flatMap((receiver, at): Target[] => {
+    const { url, code = "" } = receiver;
+    if (url === undefined || !URL.canParse(url)) return [];
+    const name = receiverName({ owner: ownerOfReceiver(receiver), code });
+    const isNewUrl = stored.alarmReceivers.get(name)?.fileEntry !== fingerprintOf(receiver);
+    return [{ path: `alarmReceivers[${at}].url`, url, isNew: isNewUrl }];
+  });
 }
 
 function isNew(

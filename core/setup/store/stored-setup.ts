@@ -1,6 +1,7 @@
 /** What a setup file meets in the store: the entities of before, by the names that the file uses for them. */
 
 import type {
+  AlarmReceiverEntity,
   ApiKeyEntity,
   BoxEntity,
   ChannelEntity,
@@ -12,6 +13,7 @@ import type {
 } from "#core/configuration/rules/entities.ts";
 import { allEntities } from "#core/configuration/store/entities.ts";
 import { templateId } from "#core/configuration/store/merchant-settings.ts";
+import { receiverName } from "#core/configuration/store/receiver-entity.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import { DELETED_SETTINGS_KEY, DELETED_WEBHOOKS_KEY } from "#core/platform/redis/keys.ts";
 import type { Remaining, SetupFile, SetupStatusDetail } from "#core/setup/rules/setup.ts";
@@ -25,10 +27,12 @@ export interface Stored {
   readonly apiKeys: ReadonlyMap<string, ApiKeyEntity>;
   readonly endpoints: ReadonlyMap<string, EndpointEntity>;
   readonly templates: ReadonlyMap<string, TemplateEntity>;
+  /** By owner and code. */
+  readonly alarmReceivers: ReadonlyMap<string, AlarmReceiverEntity>;
   readonly registry: Entities["registry"] | undefined;
   /** Endpoints that the panel deleted: fingerprint of the file's entry, which does not bring them back. */
   readonly deletedWebhooks: ReadonlyMap<string, string>;
-  /** The same of boxes and templates. */
+  /** The same of boxes, templates and receivers of alarms. */
   readonly deletedSettings: ReadonlyMap<string, string>;
 }
 
@@ -42,12 +46,13 @@ export async function readStored(redis: Redis): Promise<Stored> {
       allEntities(redis, "apiKey"),
       allEntities(redis, "endpoint"),
       allEntities(redis, "template"),
+      allEntities(redis, "alarmReceiver"),
     ]),
     allEntities(redis, "registry"),
     redis.hGetAll(DELETED_WEBHOOKS_KEY),
     redis.hGetAll(DELETED_SETTINGS_KEY),
   ]);
-  const [couriers, companies, boxes, channels, apiKeys, endpoints, templates] = entities;
+  const [couriers, companies, boxes, channels, apiKeys, endpoints, templates, receivers] = entities;
   return {
     couriers: new Map(couriers.map((one) => [one.code, one])),
     companies: new Map(companies.map((one) => [one.code, one])),
@@ -56,6 +61,7 @@ export async function readStored(redis: Redis): Promise<Stored> {
     apiKeys: new Map(apiKeys.map((one) => [`${one.channelId}:${one.code}`, one])),
     endpoints: new Map(endpoints.map((one) => [`${one.channelId}:${one.code}`, one])),
     templates: new Map(templates.map((one) => [templateId(one), one])),
+    alarmReceivers: new Map(receivers.map((one) => [receiverName(one), one])),
     registry,
     deletedWebhooks: new Map(Object.entries(deletedWebhooks)),
     deletedSettings: new Map(Object.entries(deletedSettings)),

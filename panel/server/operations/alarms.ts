@@ -1,8 +1,15 @@
-/** What in an overview somebody should look at, and since when. */
+/** What in an overview somebody should look at, and since when. The alarms themselves: `core/alarms/rules/alarm.ts`. */
+import {
+  ALARMS,
+  type AlarmKind,
+  alarmText,
+  codeOf,
+  type Facts,
+  type Finding,
+} from "#core/alarms/rules/alarm.ts";
 import type { Overview } from "./overview-view.ts";
 
 type Alarm = Overview["alarms"][number];
-type Finding = Omit<Alarm, "since">;
 
 const LATE_SECONDS = 60;
 const VERY_LATE_SECONDS = 600;
@@ -10,113 +17,63 @@ const VERY_LATE_SECONDS = 600;
 const OVERDUE_SECONDS = 300;
 /** A difference of the ledger that stays for so long is none of what is under way. */
 const LEDGER_MS = 60_000;
-const UNAVAILABLE_DOCS = "operations/incidents.md#when-the-store-is-unavailable";
-const WEBHOOK_DOCS = "webhooks.md#for-operators";
 
-/** Before the courier's code. */
-const SILENT = "COURIER_SILENT_";
+interface Particulars {
+  readonly subject?: string;
+  readonly facts?: Facts;
+  readonly isCritical?: boolean;
+}
+
+function finding(kind: AlarmKind, page: string, particulars: Particulars = {}): Finding {
+  const { subject = "", facts = {}, isCritical = false } = particulars;
+  const severity = isCritical ? "critical" : ALARMS[kind].severity;
+  return { kind, subject, severity, facts, page };
+}
 
 /** The gravest first. */
 export function alarmsOf(overview: Omit<Overview, "alarms">): Finding[] {
   const { stores, lag, queues, webhooks, ledger, silentCouriers } = overview;
   const found = storeAlarms(stores);
   if (Object.values(ledger.difference ?? {}).some((difference) => difference !== 0)) {
-    const text = "The ledger does not balance.";
-    found.push({
-      code: "LEDGER_DIFFERENCE",
-      severity: "critical",
-      text,
-      docs: "operations/incidents.md#the-ledger",
-      page: "/overview",
-    });
+    found.push(finding("LEDGER_DIFFERENCE", "/overview"));
   }
   for (const { group, entries, seconds } of lag.filter((one) => one.seconds > LATE_SECONDS)) {
-    const text = `${group} is ${Math.round(seconds)} s behind, with ${entries} entries.`;
-    const severity = seconds > VERY_LATE_SECONDS ? "critical" : "warning";
-    found.push({
-      code: `LAG_${group.toUpperCase()}`,
-      severity,
-      text,
-      docs: "operations/monitoring.md#alarms",
-      page: "/overview",
-    });
+    const facts = { group, seconds: String(Math.round(seconds)), entries: String(entries) };
+    const isCritical = seconds > VERY_LATE_SECONDS;
+    found.push(finding("LAG", "/overview", { subject: group.toUpperCase(), facts, isCritical }));
   }
   if (queues.deadLetters > 0) {
-    const text = `Dead letters: ${queues.deadLetters}.`;
-    found.push({
-      code: "DEAD_LETTERS",
-      severity: "warning",
-      text,
-      docs: "operations/incidents.md#dead-letters",
-      page: "/dead-letters",
-    });
+    const facts = { count: String(queues.deadLetters) };
+    found.push(finding("DEAD_LETTERS", "/dead-letters", { facts }));
   }
   if (webhooks.oldestWaitingSeconds > OVERDUE_SECONDS) {
-    const text = `A webhook has been waiting for ${Math.round(webhooks.oldestWaitingSeconds)} s.`;
-    found.push({
-      code: "WEBHOOKS_LATE",
-      severity: "warning",
-      text,
-      docs: WEBHOOK_DOCS,
-      page: "/webhooks",
-    });
+    const facts = { seconds: String(Math.round(webhooks.oldestWaitingSeconds)) };
+    found.push(finding("WEBHOOKS_LATE", "/webhooks", { facts }));
   }
   if (webhooks.failingEndpoints > 0) {
-    const text = `Webhook endpoints that fail: ${webhooks.failingEndpoints}.`;
-    found.push({
-      code: "ENDPOINTS_FAILING",
-      severity: "warning",
-      text,
-      docs: WEBHOOK_DOCS,
-      page: "/webhooks",
-    });
+    const facts = { count: String(webhooks.failingEndpoints) };
+    found.push(finding("ENDPOINTS_FAILING", "/webhooks", { facts }));
   }
-  for (const courier of silentCouriers) {
-    found.push({
-      code: `${SILENT}${courier}`,
-      severity: "warning",
-      text: `${courier} has sent far fewer events than in the same hours of the weeks before.`,
-      docs: "operations/couriers.md#a-silent-courier",
-      page: `/carriers/${courier}?tab=quality`,
-    });
-  }
+  for (const courier of silentCouriers) found.push(silentCourier(courier));
   const rank = ({ severity }: Finding) => (severity === "critical" ? 0 : 1);
   return found.sort((one, other) => rank(one) - rank(other));
 }
 
-function storeAlarms(stores: Overview["stores"]): Finding[] {
+export function silentCourier(courier: string): Finding {
+  const page = `/carriers/${courier}?tab=quality`;
+  return finding("COURIER_SILENT", page, { subject: courier, facts: { courier } });
+}
+
+function storeAlarms({ redis, clickhouse }: Overview["stores"]): Finding[] {
   const found: Finding[] = [];
-  if (!stores.clickhouse.ready) {
-    const text = "The analytics do not answer: benchmarks are unavailable, and changes wait.";
-    found.push({
-      code: "CLICKHOUSE_UNAVAILABLE",
-      severity: "critical",
-      text,
-      docs: UNAVAILABLE_DOCS,
-      page: "/doctor",
-    });
-  }
-  const { away, replicasMissing } = stores.redis;
+  if (!clickhouse.ready) found.push(finding("CLICKHOUSE_UNAVAILABLE", "/doctor"));
+  const { away, replicasMissing } = redis;
   if (away.length > 0) {
-    const text = `A shard of Redis is unavailable: ${away.join(", ")}. What needs it is refused, and its figures are missing here.`;
-    found.push({
-      code: "REDIS_PART_AWAY",
-      severity: "critical",
-      text,
-      docs: UNAVAILABLE_DOCS,
-      page: "/doctor",
-    });
+    found.push(finding("REDIS_PART_AWAY", "/doctor", { facts: { nodes: away.join(", ") } }));
   }
   if (replicasMissing.length > 0) {
     const nodes = replicasMissing.map((one) => `${one.node} ${one.replicas}/${one.wanted}`);
-    const text = `Masters of Redis without their replicas: ${nodes.join(", ")}.`;
-    found.push({
-      code: "REPLICAS_MISSING",
-      severity: "critical",
-      text,
-      docs: "operations/redis.md#replicas",
-      page: "/doctor",
-    });
+    found.push(finding("REPLICAS_MISSING", "/doctor", { facts: { nodes: nodes.join(", ") } }));
   }
   return found;
 }
@@ -125,10 +82,17 @@ function storeAlarms(stores: Overview["stores"]): Finding[] {
 export function rememberAlarms(): (findings: readonly Finding[], nowMs: number) => Alarm[] {
   let known = new Map<string, number>();
   return (findings, nowMs) => {
-    known = new Map(findings.map(({ code }) => [code, known.get(code) ?? nowMs]));
-    const sinceOf = (code: string) => known.get(code) ?? nowMs;
+    known = new Map(findings.map(codeOf).map((code) => [code, known.get(code) ?? nowMs]));
+    const sinceOf = (one: Finding) => known.get(codeOf(one)) ?? nowMs;
     return findings
-      .filter(({ code }) => code !== "LEDGER_DIFFERENCE" || nowMs - sinceOf(code) >= LEDGER_MS)
-      .map((finding) => ({ ...finding, since: new Date(sinceOf(finding.code)).toISOString() }));
+      .filter((one) => one.kind !== "LEDGER_DIFFERENCE" || nowMs - sinceOf(one) >= LEDGER_MS)
+      .map((one) => ({
+        code: codeOf(one),
+        severity: one.severity,
+        text: alarmText(one, "en"),
+        docs: ALARMS[one.kind].docs,
+        page: one.page,
+        since: new Date(sinceOf(one)).toISOString(),
+      }));
   };
 }

@@ -7,6 +7,7 @@ import { readArchiveProgress, readArchiveStatus } from "#core/archive/store/arch
 import { countConflicts } from "#core/events/store/number-conflicts.ts";
 import { route } from "#core/platform/http/access.ts";
 import { readDone, readLags } from "#core/platform/log/streams.ts";
+import type { Redis } from "#core/platform/redis/client.ts";
 import { ARCHIVER_STATUS_KEY, NUMBER_CONFLICT_KEYS } from "#core/platform/redis/keys.ts";
 import { readMasters } from "#core/platform/redis/replicas.ts";
 import { type Missing, orMissing } from "#core/platform/redis/unavailable-shard.ts";
@@ -48,19 +49,10 @@ export function overviewRoute(runtime: Runtime, benchmarks: Benchmarks, insights
   const silentCouriers = watchSilence(insights, runtime.live.now);
   const alarmsSince = rememberAlarms();
 
-  async function takeSample(): Promise<Sample> {
-    const missing: Missing = new Set();
-    const [ledger, done] = await Promise.all([
-      readLedger(redis, missing),
-      readDone(redis, missing),
-    ]);
-    return { atMs: Date.now(), ledger, done, missing };
-  }
-
-  const sampling = keepSamples(takeSample, SAMPLES);
+  const sampling = keepSamples(() => takeSample(redis), SAMPLES);
 
   async function overview(): Promise<Overview> {
-    const now = await takeSample();
+    const now = await takeSample(redis);
     // A count can only be compared with one of the same partitions.
     const from = sampling.samples.find(({ missing }) => Bun.deepEquals(missing, now.missing));
     const read = await readOverview(runtime, benchmarks, from ?? now, now);
@@ -102,8 +94,20 @@ export function overviewRoute(runtime: Runtime, benchmarks: Benchmarks, insights
     );
 }
 
+async function takeSample(redis: Redis): Promise<Sample> {
+  const missing: Missing = new Set();
+  const [ledger, done] = await Promise.all([readLedger(redis, missing), readDone(redis, missing)]);
+  return { atMs: Date.now(), ledger, done, missing };
+}
+
+/** As it is at the moment, without rates. */
+export async function readNow(runtime: Pick<Runtime, "redis" | "live">, benchmarks: Benchmarks) {
+  const now = await takeSample(runtime.redis);
+  return readOverview(runtime, benchmarks, now, now);
+}
+
 async function readOverview(
-  { redis, live }: Runtime,
+  { redis, live }: Pick<Runtime, "redis" | "live">,
   benchmarks: Benchmarks,
   from: Sample,
   now: Sample,

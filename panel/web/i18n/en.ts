@@ -1,5 +1,6 @@
 /** English. Italian has the same shape. */
 import type {
+  ALARM_RECEIVER_SETTINGS,
   CHANNEL_SETTINGS,
   COMPANY_SETTINGS,
   COURIER_SETTINGS,
@@ -17,6 +18,7 @@ export interface FieldWords {
   readonly hint?: string;
   readonly placeholder?: string;
 }
+type AlarmReceiverWords = Readonly<Record<keyof typeof ALARM_RECEIVER_SETTINGS, FieldWords>>;
 type ChannelWords = Readonly<Record<keyof typeof CHANNEL_SETTINGS, FieldWords>>;
 type CourierWords = Readonly<Record<keyof typeof COURIER_SETTINGS, FieldWords>>;
 type CompanyWords = Readonly<Record<keyof typeof COMPANY_SETTINGS, FieldWords>>;
@@ -68,6 +70,7 @@ export const en = {
       "No answer came. What you have typed is kept. Try again: it is carried out only once.",
   },
   nav: {
+    alarms: "Alarms",
     overview: "Overview",
     shipments: "Shipments",
     webhooks: "Webhooks",
@@ -457,6 +460,41 @@ export const en = {
       ambiguous: "several shipments have this reference",
       mismatch: "the shipment has another reference",
     },
+  },
+  alarms: {
+    title: "Alarms",
+    lead: "What somebody has to look at, what was, and who is told. Each receiver is told once when an incident opens and once when it is over.",
+    incidents: "Incidents",
+    open: "Open",
+    past: "Over",
+    none: "None.",
+    incident: "Incident",
+    since: "Since",
+    lasted: "Duration",
+    acknowledged: "Acknowledged",
+    acknowledge: "Acknowledge",
+    receivers: "Receivers",
+    receiversLead: "By mail, or by the webhook of Slack or a compatible chat.",
+    noReceivers: "Nobody is told yet.",
+    receiver: "Receiver",
+    newReceiver: "New receiver",
+    lastTold: "Last message",
+    test: "Send a test",
+    tested: "The test has arrived.",
+    notTested: "The test has not arrived",
+    removeText: (name: string) => `${name} is told no more alarms.`,
+    url: "Webhook URL",
+    urlHint:
+      "Of Slack or a compatible chat, in place of an e-mail address. It is never shown again.",
+    urlKept: (host: string) => `It goes to ${host}. Leave it empty to keep it as it is.`,
+    severities: { warning: "All alarms", critical: "Critical alarms only" },
+    settingWords: {
+      description: { label: "Description", hint: "Whom it reaches." },
+      email: { label: "E-mail address", hint: "Or the URL of a webhook, above." },
+      severity: { label: "Told of" },
+      language: { label: "Language" },
+      active: { label: "Active" },
+    } as AlarmReceiverWords,
   },
   requests: {
     title: "API calls",

@@ -11,7 +11,11 @@ export function tell(message: string): void {
 
 /** Says that something could not be done, and why. */
 export function tellProblem(error: Error): void {
-  const message = problemText(wordsNow(), error);
+  tellFailure(problemText(wordsNow(), error));
+}
+
+/** The same in words of the page. */
+export function tellFailure(message: string): void {
   const autoClose = PROBLEM_SHOWN_MS;
   notifications.show({ message, color: "red", autoClose, closeButtonProps: closeButton() });
 }

@@ -1,6 +1,7 @@
 /** The navigation: which pages there are, and what a visitor needs for them. */
 import {
   IconApi,
+  IconBell,
   IconBuildingStore,
   IconChartHistogram,
   IconDatabaseSearch,
@@ -63,6 +64,7 @@ export const NAV_GROUPS: readonly NavGroup[] = [
   {
     label: "system",
     pages: [
+      { to: "/alarms", label: "alarms", icon: IconBell, needs: "alarms:read" },
       { to: "/requests", label: "requests", icon: IconApi, needs: "requests:read" },
       { to: "/jobs", label: "jobs", icon: IconProgress, needs: "jobs:read" },
       { to: "/dead-letters", label: "deadLetters", icon: IconMailOff, needs: "dead-letters:read" },

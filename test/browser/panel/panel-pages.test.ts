@@ -134,6 +134,7 @@ const operatorsPages = (): readonly Seen[] => [
   { path: `/webhooks/${endpointId}`, heading: "panel-", tabs: ["Health", "Send again"] },
   { path: "/inbox", heading: "Refused events" },
   { path: "/requests", heading: "API calls" },
+  { path: "/alarms", heading: "Receivers" },
   { path: "/companies", heading: "Companies" },
   { path: "/carriers", heading: "Unmapped codes" },
   {

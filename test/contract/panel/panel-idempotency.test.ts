@@ -4,6 +4,10 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type Benchmarks, openBenchmarks } from "#analytics/benchmarks.ts";
 import { openInsights } from "#analytics/insights.ts";
 import { readWaitingAudit } from "#core/accounts/store/audit-log.ts";
+import { lookAgain } from "#core/alarms/rules/incident.ts";
+import { saveLook } from "#core/alarms/store/incidents.ts";
+import { createReceiver } from "#core/alarms/store/receivers.ts";
+import { newReceiverId } from "#core/configuration/store/receiver-entity.ts";
 import { beginRequest, endRequest, KEYS_PER_CALLER } from "#core/merchants/store/idempotency.ts";
 import { route } from "#core/platform/http/access.ts";
 import { openApiDocument } from "#core/platform/openapi/document.ts";
@@ -178,6 +182,17 @@ const PAIRS: Readonly<Record<string, () => Promise<Pair>>> = {
     body: { expiresInDays: 3 },
     other: { expiresInDays: 4 },
   }),
+  "/alarm-receivers": async () => ({
+    path: "/alarm-receivers",
+    body: { email: "one@waybill.test" },
+    other: { email: "other@waybill.test" },
+  }),
+  "/alarm-receivers/{id}/test": async () => ({
+    path: `/alarm-receivers/${await newReceiver()}/test`,
+  }),
+  "/incidents/{id}/acknowledge": async () => ({
+    path: `/incidents/${await newIncident()}/acknowledge`,
+  }),
   "/dead-letters/redrive": bare("/dead-letters/redrive"),
   "/dead-letters/{id}/redrive": async () => ({
     path: `/dead-letters/${await newDeadLetter()}/redrive`,
@@ -270,6 +285,26 @@ async function newDeadLetter(): Promise<string> {
   const fields = { log, group: "notify", id: "7-1", reason: "x", entry };
   const id = await runtime.redis.xAdd(deadLetterKey(log), "*", fields);
   return `k0-${id}`;
+}
+
+async function newReceiver(): Promise<string> {
+  const id = newReceiverId();
+  const { live } = runtime;
+  const mailbox = { description: "", email: `${newName()}@waybill.test`, url: "", active: true };
+  const words = { language: "en", severity: "warning" } as const;
+  const stored = { code: id, owner: newName("company "), createdAtMs: live.now(), fileEntry: "" };
+  await createReceiver(runtime.redis, { id, ...mailbox, ...words, ...stored });
+  return id;
+}
+
+async function newIncident(): Promise<string> {
+  const nowMs = runtime.live.now();
+  const id = newName("inc");
+  const about = { kind: "COURIER_SILENT", subject: id, severity: "warning", page: "/" } as const;
+  const finding = { ...about, owner: "operators", facts: {} };
+  const look = { known: [], findings: [finding], isUnknown: () => false, nowMs, newId: () => id };
+  await saveLook(runtime.redis, [], lookAgain(look), []);
+  return id;
 }
 
 describe("every POST of the panel's API", () => {

@@ -25,11 +25,12 @@ interface List {
   readonly members: Readonly<Record<string, { readonly type?: string }>>;
 }
 
-/** Of 5 endpoints, 20 links and 20 replays at most, and of what the set-up file registers. */
+/** Of 5 endpoints, 20 links, 20 receivers and 20 replays at most, and of what the set-up file registers. */
 const SHORT = [
   "/panel/api/channels/{channelCode}/webhooks",
   "/panel/api/couriers/{code}/quality-links",
   "/panel/api/webhooks/{endpointId}/replays",
+  "/panel/api/alarm-receivers",
   "/panel/api/status-details",
 ];
 

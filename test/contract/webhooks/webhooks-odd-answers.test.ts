@@ -10,7 +10,7 @@ import {
   createTransport,
   HEADER_LIMIT_BYTES,
   type Transport,
-} from "#processors/webhooks/transport.ts";
+} from "#core/webhooks/store/transport/transport.ts";
 import { AUTHORITY } from "#test/support/servers/receiver.ts";
 
 const allowed = ["127.0.0.0/8"].map(parseCidr).filter((cidr) => cidr !== null);

@@ -9,7 +9,7 @@ import {
   createTransport,
   type Transport,
   type TransportOptions,
-} from "#processors/webhooks/transport.ts";
+} from "#core/webhooks/store/transport/transport.ts";
 import { eventually } from "#test/support/eventually.ts";
 import {
   AUTHORITY,

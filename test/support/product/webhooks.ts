@@ -22,12 +22,15 @@ import {
   takeLeases,
 } from "#core/webhooks/store/deliveries/leases.ts";
 import { switchOff, switchOn } from "#core/webhooks/store/endpoints.ts";
+import {
+  createTransport,
+  type TransportOptions,
+} from "#core/webhooks/store/transport/transport.ts";
 import { trackHandler } from "#processors/track/track.ts";
 import type { SendDeps } from "#processors/webhooks/attempt.ts";
 import { decideHandler } from "#processors/webhooks/decide.ts";
 import { type Deliverer, startDeliverer } from "#processors/webhooks/deliver.ts";
 import type { DeliverLimits } from "#processors/webhooks/deliver-limits.ts";
-import { createTransport, type TransportOptions } from "#processors/webhooks/transport.ts";
 import { event } from "#test/support/clients/courier.ts";
 import { type WebhookOptions, webhookSetup } from "#test/support/data/setup.ts";
 import { addShipment } from "#test/support/data/shipments.ts";

@@ -5,6 +5,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parser } from "@prometheus-io/lezer-promql";
+import { ALARMS } from "#core/alarms/rules/alarm.ts";
 import { registry } from "#core/platform/process/metrics.ts";
 import operations from "#deploy/grafana/operations.json" with { type: "json" };
 
@@ -88,6 +89,15 @@ test("the guide lists every alarm with its severity, and each alarm points to a 
     const [page = "", anchor = ""] = annotations["runbook_url"]?.split("#") ?? [];
     expect([page, headingsOf(readFileSync(page, "utf8")).includes(anchor)]).toEqual([page, true]);
     expect(annotations["description"]).toMatch(/\.$/);
+  }
+});
+
+test("an alarm of the panel is as grave as the rule about the same, and the guide lists it", () => {
+  for (const [kind, { rule, severity }] of Object.entries(ALARMS)) {
+    expect(guide).toContain(`| \`${kind}\` | ${severity} |`);
+    if (rule === null) continue;
+    const found = rules.find(({ alert }) => alert === rule);
+    expect([kind, found?.labels["severity"]]).toEqual([kind, severity]);
   }
 });
 

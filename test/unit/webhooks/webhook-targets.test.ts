@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { rememberTargets, TARGETS_KEPT } from "#processors/webhooks/targets.ts";
+import { rememberTargets, TARGETS_KEPT } from "#core/webhooks/store/transport/targets.ts";
 
 test("a URL is read into where its requests go", () => {
   const targetOf = rememberTargets();
