@@ -27,6 +27,7 @@ export const FEATURES = [
   "drain",
   "merchant's correction",
   "alarm",
+  "as-of read",
 ] as const;
 export type Feature = (typeof FEATURES)[number];
 
@@ -54,6 +55,13 @@ const SLOTS = by(
 const WEBHOOK_SLOTS = by(
   "contract/webhooks/webhooks-half-moved: a call refused there has changed nothing and can be retried",
 );
+const AS_OF_LATER = by(
+  "contract/panel/trace: it answers what it answered then, whatever was received, mapped and erased",
+);
+const AS_OF_ARCHIVED = by(
+  "flow/house/pairs: has set-aside events from their release on and numbers from their announcement",
+);
+const READS_ONLY = apart("it reads what the trace reads, and writes nothing");
 const WORKS_ON = apart("until its ports close, a process that drains works as ever; then it ends");
 const ANSWERED =
   "contract/operation/drain: answers a request that was accepted, however long ClickHouse takes";
@@ -378,5 +386,29 @@ export const PAIRS: Readonly<Record<Feature, Partial<Readonly<Record<Feature, Pa
     "slot move": SLOTS,
     drain: WORKS_ON,
     "merchant's correction": NO_PARCEL,
+  },
+  "as-of read": {
+    archive: AS_OF_ARCHIVED,
+    "test mode": apart("a shadow has shipments like any other channel"),
+    erasure: AS_OF_LATER,
+    remap: AS_OF_LATER,
+    "number change": AS_OF_ARCHIVED,
+    correction: AS_OF_LATER,
+    import: apart("a shipment has events however it was created"),
+    label: NO_SHIPMENT,
+    "stock release": apart("a trace has no releases"),
+    notification: apart("a trace has no messages to the recipient"),
+    replay: by("contract/panel/trace: an attempt that was made later is not there"),
+    "catch-up": apart("it lists nothing that catch-up reads"),
+    "endpoint off": apart("what a decision said is read as it was recorded"),
+    "role change": RIGHTS,
+    restore: READS_ONLY,
+    "two analytics processes": READS_ONLY,
+    cluster: READS_ONLY,
+    "our downtime": apart("it goes by the time of receipt, not by that of processing"),
+    "slot move": READS_ONLY,
+    drain: by(ANSWERED),
+    "merchant's correction": apart("a trace shows nothing that a merchant can correct"),
+    alarm: apart("a trace shows no alarms"),
   },
 };

@@ -106,6 +106,7 @@ const webhookRoute = createRoute({
 const shipmentRoute = createRoute({
   getParentRoute: () => insideRoute,
   path: "/shipments/$id",
+  validateSearch: (search) => textsOf(search, ["asOf"]),
   component: pageOf(() => import("./pages/shipments/shipment-page.tsx"), "ShipmentPage"),
 });
 

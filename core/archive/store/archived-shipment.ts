@@ -199,7 +199,7 @@ export function factsOfWhole({
 }
 
 /** The same of texts that have been unpacked. */
-export type LeavingFacts = Omit<ShipmentFacts, "facts">;
+export type LeavingFacts = Omit<ShipmentFacts, "facts" | "base">;
 
 /** What tells whether a shipment is over, before the rest of it is unpacked. */
 export type Hot = Pick<HotShipment, "meta" | "state" | "updated">;

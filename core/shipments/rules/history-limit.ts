@@ -17,7 +17,7 @@ export const HISTORY_LIMIT = limit(
   "the oldest and latest stay, the rest goes into a base (`history-limit.ts`); state, webhooks, ledger and analytics count every fact",
 );
 /** How the journey began stays in sight. */
-const FIRST_KEPT = limit(
+export const FIRST_KEPT = limit(
   100,
   "first facts that stay when a history is full",
   "the rest goes into the base",

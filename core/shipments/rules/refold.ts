@@ -28,7 +28,7 @@ export function remapFacts(
   return changed ? facts : null;
 }
 
-function sameMappings(one: Mapping | null, other: Mapping | null): boolean {
+export function sameMappings(one: Mapping | null, other: Mapping | null): boolean {
   if (one === null || other === null) return one === other;
   return samePair(one, other) && one.terminal === other.terminal;
 }

@@ -239,6 +239,8 @@ export interface ShipmentWithHistory {
   readonly shipment: StoredShipment;
   /** In the order they were applied. */
   readonly facts: () => Fact[];
+  /** What the facts say that have left the history; null = none have. */
+  readonly base: () => Base | null;
 }
 
 export async function readShipmentWithHistory(
@@ -260,7 +262,9 @@ export function shipmentWithHistory(
 function withHistory(id: number, fields: Fields): ShipmentWithHistory | null {
   const row = ["c", "st", "v"].map((field) => fields.get(field) ?? null);
   const shipment = storedShipment(id, row);
-  return shipment && { shipment, facts: () => storedHistory(fields) };
+  return (
+    shipment && { shipment, facts: () => storedHistory(fields), base: () => storedBase(fields) }
+  );
 }
 
 /** The state that a commit which rebuilds a history must start from. */
@@ -275,10 +279,10 @@ export async function readHotHistories(
   ids: readonly number[],
 ): Promise<HotHistory[]> {
   return [...(await readWhole(redis, ids))].flatMap(([id, fields]) => {
-    const [head, hot, packed] = ["v", "st", BASE].map((field) => fields.get(field));
+    const [head, hot] = ["v", "st"].map((field) => fields.get(field));
     if (!head || !hot) return [];
-    const base = packed ? decodeHot(packed).state : null;
-    return [{ from: { ...hotShipment(id, head, hot), base }, history: storedHistory(fields) }];
+    const from = { ...hotShipment(id, head, hot), base: storedBase(fields) };
+    return [{ from, history: storedHistory(fields) }];
   });
 }
 
@@ -318,6 +322,11 @@ export function fieldsOf(row: readonly Buffer[]): Fields {
 function storedHistory(fields: Fields): Fact[] {
   const hot = fields.get("st");
   return hot ? historyOf(decodeHot(hot).meta, fields) : [];
+}
+
+function storedBase(fields: Fields): Base | null {
+  const packed = fields.get(BASE);
+  return packed ? decodeHot(packed).state : null;
 }
 
 export interface Commit {

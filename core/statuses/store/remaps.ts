@@ -35,6 +35,9 @@ const LEASE = {
   waitLimitMs: 0,
 };
 
+/** Remaps read together. */
+const REMAPS_AT_ONCE = 100;
+
 export interface RemapEntry {
   readonly code: string;
   /** Null = the catalogue has no entry of the code. */
@@ -192,6 +195,17 @@ export async function listRemaps(
   const ids = await redis.lRange(REMAP_KEYS.ofCourier(courier), offset, offset + limit - 1);
   const found = await Promise.all(ids.map((id) => readRemap(redis, id)));
   return found.filter((remap) => remap !== null);
+}
+
+/** Remaps of a courier that were made after a time (UTC milliseconds), the newest first, as far as they are kept. */
+export async function remapsAfter(redis: Redis, courier: string, atMs: number): Promise<Remap[]> {
+  const found: Remap[] = [];
+  for (let offset = 0; ; offset += REMAPS_AT_ONCE) {
+    const page = await listRemaps(redis, courier, offset, REMAPS_AT_ONCE);
+    found.push(...page.filter(({ createdAtMs }) => createdAtMs > atMs));
+    const isOlder = page.some(({ createdAtMs }) => createdAtMs <= atMs);
+    if (isOlder || page.length < REMAPS_AT_ONCE) return found;
+  }
 }
 
 export function countRemaps(redis: Redis, courier: string): Promise<number> {

@@ -32,6 +32,7 @@ export function momentOf({ whole, facts }: ArchivedShipment): ShipmentMoment {
   return {
     shipment: facts.shipment,
     facts: facts.facts,
+    base: facts.base,
     messages: () => whole.messages.map(shownMessage),
     decisions: () => [],
   };

@@ -1,10 +1,12 @@
-/** `GET /panel/api/shipments/{id}/trace`: everything that happened to a shipment, and who was notified of it. */
+/**
+ * `GET /panel/api/shipments/{id}/trace`: everything that happened to a shipment, and who was notified of it, as it is known now or
+ * by what had been received at an earlier time.
+ */
 
 import { type Static, Type } from "@sinclair/typebox";
 import { channelsOfShipments } from "#core/archive/store/archive.ts";
 import type { Configuration } from "#core/configuration/store/configuration.ts";
 import type { CourierEvent } from "#core/events/rules/event.ts";
-import type { Fact } from "#core/events/rules/fact.ts";
 import { route } from "#core/platform/http/access.ts";
 import { shipmentPartition } from "#core/platform/redis/keys.ts";
 import { jsonValue } from "#core/platform/schema/json-value.ts";
@@ -15,9 +17,6 @@ import {
 } from "#core/platform/schema/nullable.ts";
 import { idOf } from "#core/platform/schema/path-id.ts";
 import { NO_ARCHIVE } from "#core/search/store/archive-search.ts";
-import { fold, initialState } from "#core/shipments/rules/fold.ts";
-import type { StoredShipment } from "#core/shipments/store/shipments.ts";
-import type { StatusPair } from "#core/statuses/rules/status.ts";
 import { VERDICTS, type Verdict } from "#core/webhooks/rules/trigger.ts";
 import {
   type Delivery,
@@ -38,11 +37,16 @@ import {
 import { notFound } from "#panel/server/not-found.ts";
 import { panelRoutes } from "#panel/server/panel-routes.ts";
 import { shownAttempt } from "#panel/server/webhooks/webhook-view.ts";
-
-const pair = Type.Object({
-  status: Type.String(),
-  detail: Type.Integer({ description: "0 = none" }),
-});
+import {
+  asOfQuery,
+  deliveryThen,
+  type Known,
+  knownNow,
+  knownThen,
+  pair,
+  StepChange,
+  stepsOf,
+} from "./trace-as-of.ts";
 
 const DeliveryView = Type.Object({
   deliveryId: Type.String(),
@@ -117,10 +121,11 @@ export const Trace = Type.Object({
         }),
         Type.Null(),
       ]),
-      change: Type.Object(
-        { before: pair, after: pair, changed: Type.Boolean(), firstOccurrence: Type.Boolean() },
-        { description: "what it does to the shipment, in the order of application" },
-      ),
+      mappedBefore: Type.Union([Type.String(), Type.Null()], {
+        description:
+          "with asOf: the later remap that says how the code was mapped then; null = as it is stored with the event",
+      }),
+      change: StepChange,
       decisions: Type.Array(DecisionView, {
         description: "webhook decisions of the last 30 days; more than one after a remap",
       }),
@@ -130,28 +135,41 @@ export const Trace = Type.Object({
 });
 type Trace = Static<typeof Trace>;
 
+const traceQuery = Type.Composite([
+  offsetQuery(LONG_PAGE),
+  Type.Object({
+    asOf: Type.Optional(
+      Type.String({
+        description:
+          "only what had been received then: an ISO 8601 date and time with an offset, or a day in Rome to its end; not in the future",
+      }),
+    ),
+  }),
+]);
+
 export function traceRoute(deps: PanelDeps) {
   const { redis, live, archive = NO_ARCHIVE } = deps;
-  async function trace(idText: string, page: OffsetPage): Promise<Trace> {
+  async function trace(idText: string, page: OffsetPage, asOfMs: number | null): Promise<Trace> {
     const id = idOf(idText);
     const configuration = await live.refresh();
     const channelIds = channelsOfShipments(configuration, [id]);
     const moment = await readMomentAnywhere(redis, archive, id, channelIds);
     if (!moment) throw notFound("shipment");
-    const { shipment } = moment;
-    const facts = moment.facts();
+    const known = asOfMs === null ? knownNow(moment) : await knownThen(deps, moment, asOfMs);
+    const { facts, decisions, mappedBefore } = known;
     const steps = stepsOf(facts).slice(page.offset, page.offset + page.limit);
     const keys = new Set(steps.map(({ fact }) => fact.key));
-    const shown = moment.decisions().filter(({ factKey }) => keys.has(factKey));
+    const shown = decisions.filter(({ factKey }) => keys.has(factKey));
     // Deliveries of the decisions shown; their outcomes may be slightly newer than the rest.
     const deliveries = await readDeliveries(redis, deliveryIds(id, shown), live.now());
-    const tell = teller(id, configuration, deliveries);
+    const then = asOfMs === null ? deliveries : deliveries.map((one) => deliveryThen(one, asOfMs));
+    const tell = teller(id, configuration, then);
     const byFact = Map.groupBy(shown, ({ factKey }) => factKey);
     return {
-      ...headOf(shipment, configuration),
+      ...headOf(known, configuration),
       total: facts.length,
       nextCursor: cursorBehind(page, facts.length),
-      omitted: shipment.state.dropped,
+      omitted: known.state.dropped,
       events: steps.map(({ fact, change }) => ({
         event: fact.event,
         occurredAt: isoOf(fact.occurredAtMs),
@@ -160,6 +178,7 @@ export function traceRoute(deps: PanelDeps) {
         place: fact.messageIndex,
         setAside: fact.parked ?? false,
         mapping: fact.mapping,
+        mappedBefore: mappedBefore.get(fact.key) ?? null,
         change,
         decisions: (byFact.get(fact.key) ?? []).map(tell),
       })),
@@ -168,19 +187,21 @@ export function traceRoute(deps: PanelDeps) {
 
   return panelRoutes(deps, "trace").get(
     "/panel/api/shipments/:id/trace",
-    ({ params, query }) => trace(params.id, offsetPageOf(query, LONG_PAGE)),
+    ({ params, query }) =>
+      trace(params.id, offsetPageOf(query, LONG_PAGE), asOfQuery(query.asOf, live.now())),
     route({
       access: { can: "shipments:read", of: "shipment" },
-      query: offsetQuery(LONG_PAGE),
+      query: traceQuery,
       response: Trace,
-      summary: "Every event, mapping, change, webhook verdict and attempt",
+      summary:
+        "Every event, mapping, change, webhook verdict and attempt, now or at an earlier time",
       errors: ["ARCHIVE_UNAVAILABLE"],
     }),
   );
 }
 
 function headOf(
-  { record, state, statusUpdatedAtMs }: StoredShipment,
+  { record, state, statusUpdatedAtMs }: Known,
   { channels }: Configuration,
 ): Omit<Trace, "total" | "nextCursor" | "omitted" | "events"> {
   return {
@@ -194,23 +215,6 @@ function headOf(
     statusUpdatedAt: statusUpdatedAtMs === null ? null : isoOf(statusUpdatedAtMs),
     unmappedEvents: state.unmapped,
   };
-}
-
-interface Step {
-  readonly fact: Fact;
-  readonly change: Trace["events"][number]["change"];
-}
-
-/** What each fact does to the shipment, in the order they were applied and as they are mapped now. */
-function stepsOf(facts: readonly Fact[]): Step[] {
-  let state = initialState("PENDING");
-  return facts.map((fact) => {
-    const before: StatusPair = state.pair;
-    const folded = fold(state, fact);
-    state = folded?.state ?? state;
-    const { changed = false, firstOccurrence = false } = folded?.change ?? {};
-    return { fact, change: { before, after: state.pair, changed, firstOccurrence } };
-  });
 }
 
 function deliveryIds(shipmentId: number, decisions: readonly KeptDecision[]): string[] {

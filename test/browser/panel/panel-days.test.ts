@@ -118,6 +118,29 @@ describe("an operator", () => {
     await end();
   });
 
+  test("moves a shipment's timeline back to what had been received, with the keyboard, and finds it again by its address", async () => {
+    const { page, open, problems, end } = await visit();
+    await open(`/shipments/${shipmentId}`);
+    const timeline = page.getByRole("region", { name: "Timeline" });
+    await timeline.getByText("As known at: now").waitFor();
+    expect(await timeline.getByText("No event yet.").count()).toBe(0);
+    const slider = timeline.getByRole("slider");
+    await slider.focus();
+    await page.keyboard.press("Home");
+    await timeline.getByText("No event yet.").waitFor();
+    expect(await accessFaults(page)).toEqual([]);
+    expect(page.url()).toContain("asOf=");
+    await page.reload();
+    await timeline.getByText("No event yet.").waitFor();
+    await timeline.getByRole("slider").focus();
+    await page.keyboard.press("End");
+    await timeline.getByText("As known at: now").waitFor();
+    await timeline.getByText("No event yet.").waitFor({ state: "detached" });
+    expect(page.url()).not.toContain("asOf=");
+    expect(problems).toEqual([]);
+    await end();
+  });
+
   test("sees the overview change without a reload, by the stream alone, with figures on every arrow of the drawing", async () => {
     const { page, open, requests, end } = await visit();
     await open("/overview");

@@ -1,7 +1,13 @@
 /** `GET /panel/api/shipments/{id}/trace` (setup-file.md): what happened to a shipment and what was reported of it. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Static } from "@sinclair/typebox";
+import { advanceClock } from "#core/configuration/store/live.ts";
+import type { CourierEvent } from "#core/events/rules/event.ts";
 import { type Consumer, startConsumer } from "#core/platform/log/consumer.ts";
+import { readRemap } from "#core/statuses/store/remaps.ts";
 import { readDecisions } from "#core/webhooks/store/deliveries/deliveries.ts";
+import type { Trace as TraceSchema } from "#panel/server/shipments/trace.ts";
+import { startRemaps } from "#processors/track/remap.ts";
 import { decideHandler } from "#processors/webhooks/decide.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { openTestPanel, type TestPanel } from "#test/support/product/panel.ts";
@@ -11,7 +17,11 @@ import {
   newShipment,
   openWebhookRuntime,
   STATUS,
+  sendDeps,
+  startPipeline,
 } from "#test/support/product/webhooks.ts";
+
+type Trace = Static<typeof TraceSchema>;
 
 let runtime: TestRuntime;
 let panel: TestPanel;
@@ -101,4 +111,110 @@ test("404 for a shipment that is not, 400 for a page that is none", async () => 
   expect((await panel.call("GET", "/panel/api/shipments/999999/trace")).status).toBe(404);
   expect((await panel.call("GET", "/panel/api/shipments/abc/trace")).status).toBe(404);
   expect((await panel.call("GET", "/panel/api/shipments/1/trace?limit=0")).status).toBe(422);
+});
+
+describe("as of an earlier time (setup-file.md, `trace?asOf=`)", () => {
+  const read = async (id: number, asOf?: number) => {
+    const query = asOf === undefined ? "" : `?asOf=${new Date(asOf).toISOString()}`;
+    const { status, body } = await panel.call("GET", `/panel/api/shipments/${id}/trace${query}`);
+    expect([status, body]).toEqual([200, body]);
+    return body;
+  };
+  /** Two changes of a second each stand apart. */
+  const pass = (seconds = 10) =>
+    advanceClock(runtime.redis, seconds).then(() => runtime.live.refresh());
+  const isDecided = (id: number, count: number) =>
+    eventually(async () => (await readDecisions(runtime.redis, id)).length === count, "decided");
+
+  test("it answers what it answered then, whatever was received, mapped and erased since", async () => {
+    const id = await newShipment(runtime);
+    const code = { code: "LATER", description: "mapped later" };
+    const steps: readonly Partial<CourierEvent>[] = [
+      { status: STATUS.departed, occurredAt: at(8) },
+      { status: code, occurredAt: at(9) },
+      { status: STATUS.outForDelivery, occurredAt: at(12), delivery: { signedBy: "Zyxw" } },
+      { status: STATUS.inTransit, occurredAt: at(11) },
+      {
+        status: STATUS.heldInDepot,
+        occurredAt: at(13),
+        trackingNumberChange: { newTrackingNumber: "NEXT" },
+      },
+    ];
+    const answers: { readonly atMs: number; readonly body: Trace }[] = [];
+    for (const [position, step] of steps.entries()) {
+      await pass();
+      await applyEvents(runtime, id, [step]);
+      await isDecided(id, position + 1);
+      await pass();
+      answers.push({ atMs: runtime.live.now(), body: await read(id) });
+    }
+    const path = "/panel/api/couriers/GLS_ITA/catalogue/LATER";
+    const entry = { description: "mapped later", status: "DELIVERED", terminal: true };
+    await pass();
+    const remaps = startRemaps(runtime);
+    const mapped = await panel.call("PUT", path, entry);
+    await eventually(
+      async () => (await readRemap(runtime.redis, mapped.body.remap.id))?.state === "done",
+      "it is done",
+    );
+    await remaps.stop();
+    expect((await panel.call("DELETE", `/panel/api/shipments/${id}/personal-data`)).status).toBe(
+      204,
+    );
+    for (const { atMs, body } of answers) {
+      const then = await read(id, atMs);
+      expect(JSON.stringify(then)).not.toContain("Zyxw");
+      const [, second] = then.events;
+      if (second)
+        expect(second).toMatchObject({ mapping: null, mappedBefore: mapped.body.remap.id });
+      for (const one of [...then.events, ...body.events]) {
+        delete one.event.delivery;
+        delete one.mappedBefore;
+      }
+      expect(then).toEqual(body);
+    }
+    const now = await read(id);
+    expect(now.events[1].mapping).toMatchObject({ status: "DELIVERED" });
+    expect(await read(id, runtime.live.now())).toEqual(now);
+  });
+
+  test("an attempt that was made later is not there, and its delivery waited", async () => {
+    const id = await newShipment(runtime);
+    await applyEvents(runtime, id, [{ status: STATUS.inTransit, occurredAt: at(9) }]);
+    await isDecided(id, 1);
+    await pass();
+    const before = await read(id);
+    const atMs = runtime.live.now();
+    await pass();
+    const pipeline = startPipeline(runtime, sendDeps(runtime));
+    const attemptsOf = (body: Trace) =>
+      body.events.flatMap(({ decisions }) =>
+        decisions.flatMap(({ verdicts }) =>
+          verdicts.flatMap(({ delivery }) => delivery?.attempts ?? []),
+        ),
+      );
+    await eventually(async () => attemptsOf(await read(id)).length === 1, "it was tried");
+    await pipeline.stop();
+    expect(await read(id, atMs)).toEqual(before);
+  });
+
+  test("an instant that is none, one to come and one before the shipment are 422 with the reason", async () => {
+    const id = await newShipment(runtime);
+    const refusal = async (asOf: string) => {
+      const path = `/panel/api/shipments/${id}/trace?asOf=${encodeURIComponent(asOf)}`;
+      const { status, body } = await panel.call("GET", path);
+      return [status, body.code, body.violations?.[0]?.path, body.detail];
+    };
+    const refused = (reason: RegExp) => [
+      422,
+      "INVALID_QUERY",
+      "asOf",
+      expect.stringMatching(reason),
+    ];
+    expect(await refusal("yesterday")).toEqual(refused(/ISO 8601/));
+    expect(await refusal("2026-11-10T10:00:00")).toEqual(refused(/offset/));
+    const later = new Date(runtime.live.now() + 60_000).toISOString();
+    expect(await refusal(later)).toEqual(refused(/will have been received later/));
+    expect(await refusal("2001-01-01")).toEqual(refused(/was created at/));
+  });
 });

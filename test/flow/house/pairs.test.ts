@@ -240,6 +240,40 @@ describe("an archived shipment", () => {
   }, 300_000);
 });
 
+describe("a trace as of an earlier time", () => {
+  /** Without the second of the last status change, which is kept of the latest one alone. */
+  const trace = async (id: number, asOf = "") => {
+    const { statusUpdatedAt: _, ...rest } = (await operator("GET", `/shipments/${id}/trace${asOf}`))
+      .body;
+    return rest;
+  };
+
+  test("has set-aside events from their release on and numbers from their announcement on, in the archive too", async () => {
+    const early = event({ trackingNumber: "PAIR-30", occurredAt: at(-9_000) });
+    expect((await push(product.ingest, [early])).body).toMatchObject({ unknownTracking: 1 });
+    const id = await create("PAIR-30", {}, OUTLET_KEY);
+    const answers: { instant: string; body: unknown }[] = [];
+    const note = async (events: number) => {
+      const body = await eventually(async () => {
+        const found = await trace(id);
+        return found.total === events && found;
+      }, `there are ${events} events`);
+      answers.push({ instant: at(), body });
+    };
+    await note(0);
+    const change = { trackingNumberChange: { newTrackingNumber: "PAIR-30-NEW" } };
+    await send(event({ trackingNumber: "PAIR-30", occurredAt: at(-5_000), ...change }));
+    await note(2);
+    await send(event({ trackingNumber: "PAIR-30-NEW", occurredAt: at(-7_000) }));
+    await note(3);
+    await archive(id, "PAIR-30");
+    for (const { instant, body } of answers) {
+      expect(await trace(id, `?asOf=${instant}`)).toEqual(body);
+    }
+    expect(await trace(id, `?asOf=${at()}`)).toEqual(await trace(id));
+  }, 300_000);
+});
+
 describe("an erased recipient", () => {
   const leaves = async (id: number) => {
     expect(JSON.stringify(await detail(id))).not.toContain("Zyxw");

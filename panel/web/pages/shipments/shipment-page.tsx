@@ -1,6 +1,6 @@
 /** One shipment: its state, everything that couriers told of it, and what was told to the merchant or not, and why. */
 import { Anchor, Breadcrumbs, Card, Grid, Group, Stack, Text, Title } from "@mantine/core";
-import { queryOptions, useSuspenseQuery } from "@tanstack/react-query";
+import { keepPreviousData, queryOptions, useQuery, useSuspenseQuery } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
 import { call } from "#panel/web/api/call.ts";
 import type { Trace } from "#panel/web/api/routes.ts";
@@ -8,8 +8,10 @@ import { useText } from "#panel/web/i18n/text.tsx";
 import { Facts } from "#panel/web/parts/facts.tsx";
 import { Instant } from "#panel/web/parts/instant.tsx";
 import { PageHead } from "#panel/web/parts/page-head.tsx";
+import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
 import { Section } from "#panel/web/parts/section.tsx";
 import { StatusBadge } from "#panel/web/parts/status-badge.tsx";
+import { AsOfSlider, useAsOf } from "./as-of-slider.tsx";
 import { EraseRecipient } from "./erase-recipient.tsx";
 import { ShipmentDetails } from "./shipment-detail.tsx";
 import { ShipmentTimeline } from "./shipment-timeline.tsx";
@@ -30,10 +32,26 @@ const traceQuery = (id: string) =>
     refetchInterval: ASK_EVERY_MS,
   });
 
+/** What was known at an earlier time is asked for once: nothing is added to it. */
+const earlierQuery = (id: string, asOf: string) =>
+  queryOptions({
+    queryKey: ["shipments", id, "trace", asOf],
+    queryFn: ({ signal }) =>
+      call("get", "/panel/api/shipments/:id/trace", {
+        params: { id },
+        query: { limit: EVENTS_SHOWN, asOf },
+        signal,
+      }),
+    placeholderData: keepPreviousData,
+  });
+
 export function ShipmentPage() {
   const { t } = useText();
-  const { id } = useParams({ strict: false });
-  const trace = useSuspenseQuery(traceQuery(id ?? "")).data;
+  const { id = "" } = useParams({ strict: false });
+  const [asOf, showAsOf] = useAsOf();
+  const latest = useSuspenseQuery(traceQuery(id)).data;
+  const earlier = useQuery({ ...earlierQuery(id, asOf ?? ""), enabled: asOf !== null });
+  const trace = asOf === null ? latest : (earlier.data ?? latest);
   return (
     <>
       <Breadcrumbs mb="xs">
@@ -55,6 +73,8 @@ export function ShipmentPage() {
       <Grid gap="lg">
         <Grid.Col span={{ base: 12, lg: 8 }}>
           <Section title={t.shipments.timeline} lead={t.shipments.timelineLead}>
+            <AsOfSlider trace={latest} asOf={asOf} onShow={showAsOf} />
+            {asOf !== null && <ProblemNote error={earlier.error} />}
             <ShipmentTimeline trace={trace} />
           </Section>
         </Grid.Col>
