@@ -3,6 +3,7 @@
  * the rules about them are pure.
  */
 
+import type { ClickHouseClient } from "@clickhouse/client";
 import {
   clickhouseErrorType,
   keepClickhouse,
@@ -15,6 +16,12 @@ import {
   type LaneCell,
   readCells,
 } from "#analytics/queries/lane-cells.ts";
+import {
+  NO_PROMISES,
+  type OnTime,
+  type OnTimeQuery,
+  readOnTime,
+} from "#analytics/queries/on-time.ts";
 import {
   type DayCounts,
   type DayInterval,
@@ -36,12 +43,16 @@ import { Problem } from "#core/platform/errors/problem.ts";
 import { benchmarkFailures } from "#core/platform/process/metrics.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 
+export type { OnTimeQuery };
+
 /** Questions throw `Problem` 503 BENCHMARKS_UNAVAILABLE while ClickHouse is unavailable. */
 export interface Benchmarks {
   /** Rows with data first, fastest first. */
   deliveryTimes(query: DeliveryTimesQuery): Promise<CourierTimes[]>;
   /** Ranked rows first, best first. */
   efficiencyIndex(query: DeliveryTimesQuery): Promise<CourierEfficiency[]>;
+  /** Over the whole network. */
+  onTime(query: OnTimeQuery): Promise<OnTime>;
   ready(): Promise<boolean>;
   /** What ClickHouse tells of itself; null while it does not answer. */
   facts(): Promise<ClickhouseFacts | null>;
@@ -107,19 +118,21 @@ export async function openBenchmarks(config: Config): Promise<Benchmarks> {
   await store.client().catch(() => {});
   let waiting = 0;
 
-  async function cells(query: CellsQuery): Promise<LaneCell[]> {
+  /** @param nothing the answer before there is a table */
+  async function read<T>(question: (client: ClickHouseClient) => Promise<T>, nothing: T) {
     if (waiting >= WAITING_LIMIT) throw unavailable(QUEUE_FULL);
     waiting += 1;
     try {
-      return await readCells(await store.client(), query);
+      return await question(await store.client());
     } catch (error) {
       const type = clickhouseErrorType(error);
-      if (type === "UNKNOWN_TABLE") return [];
+      if (type === "UNKNOWN_TABLE") return nothing;
       throw unavailable(type ?? AWAY);
     } finally {
       waiting -= 1;
     }
   }
+  const cells = (query: CellsQuery) => read((client) => readCells(client, query), []);
 
   return {
     async deliveryTimes(query) {
@@ -129,6 +142,7 @@ export async function openBenchmarks(config: Config): Promise<Benchmarks> {
     async efficiencyIndex(query) {
       return efficiencyIndex(query, await cells({ ...query, couriers: [] }));
     },
+    onTime: (query) => read((client) => readOnTime(client, query), NO_PROMISES),
     async ready() {
       const ping = await store.client().then(
         (client) => client.ping({ select: true }),

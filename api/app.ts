@@ -6,6 +6,7 @@ import { tokenRoute } from "#api/auth/token.ts";
 import { channelRoute } from "#api/channel/channel.ts";
 import { deliveryTimesRoute } from "#api/couriers/delivery-times.ts";
 import { efficiencyIndexRoute } from "#api/couriers/efficiency-index.ts";
+import { onTimeRoute } from "#api/couriers/on-time.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { errorResponse } from "#api/http/error-response.ts";
 import { jobRoute } from "#api/jobs/job.ts";
@@ -122,5 +123,6 @@ function merchantRoutes(deps: ApiDeps): AnyElysia[] {
     transmissionRoute(deps),
     deliveryTimesRoute(deps),
     efficiencyIndexRoute(deps),
+    onTimeRoute(deps),
   ];
 }

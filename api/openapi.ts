@@ -8,6 +8,7 @@ import {
 } from "#api/couriers/delivery-times.ts";
 import { CourierEfficiency, EfficiencyIndex } from "#api/couriers/efficiency-index.ts";
 import { BenchmarksUnavailable, Interval, LaneRequest } from "#api/couriers/lane-request.ts";
+import { KeptPromises, OnTimeView } from "#api/couriers/on-time.ts";
 import { SMALL_BODY_BYTES } from "#api/http/body-limits.ts";
 import { ErrorBody, ProblemDocument, Violation } from "#api/http/error-response.ts";
 import { JobView } from "#api/jobs/job.ts";
@@ -164,6 +165,8 @@ export const MERCHANT_API: Api = {
     ConfirmRequest: label.ConfirmRequest,
     Confirmation: ConfirmView,
     Transmission: TransmissionView,
+    KeptPromises,
+    OnTimeView,
     LabelAgain,
     LabelListed,
     LabelPage,

@@ -10,15 +10,19 @@ import archivedIndexRows from "#analytics/schema/archived-index-rows.sql" with {
 import archivedShipments from "#analytics/schema/archived-shipments.sql" with { type: "text" };
 import attempts from "#analytics/schema/attempts.sql" with { type: "text" };
 import auditLog from "#analytics/schema/audit-log.sql" with { type: "text" };
+import { COMMENT_STATEMENTS } from "#analytics/schema/comments.ts";
 import deliveries from "#analytics/schema/deliveries.sql" with { type: "text" };
 import deliveriesEvidence from "#analytics/schema/deliveries-evidence.sql" with { type: "text" };
+import deliveriesPromise from "#analytics/schema/deliveries-promise.sql" with { type: "text" };
 import eventOutcomes from "#analytics/schema/event-outcomes.sql" with { type: "text" };
 import events from "#analytics/schema/events.sql" with { type: "text" };
+import eventsEstimate from "#analytics/schema/events-estimate.sql" with { type: "text" };
 import eventsMessage from "#analytics/schema/events-message.sql" with { type: "text" };
 import courierPerformance from "#analytics/views/courier-performance.sql" with { type: "text" };
 import endpointHealth from "#analytics/views/endpoint-health.sql" with { type: "text" };
 import eventQuality from "#analytics/views/event-quality.sql" with { type: "text" };
 import lanes from "#analytics/views/lanes.sql" with { type: "text" };
+import onTime from "#analytics/views/on-time.sql" with { type: "text" };
 import sla from "#analytics/views/sla.sql" with { type: "text" };
 import type { Config } from "#core/platform/environment/config.ts";
 import { clickhouseErrorType } from "./clickhouse.ts";
@@ -40,14 +44,20 @@ export const TABLE_NAMES = Object.keys(STATEMENTS);
 /** What fills a table whenever rows are inserted into another. */
 export const FEEDS = [archivedIndexRows];
 /** Columns and indices that are added to tables that may exist already. */
-export const COLUMNS = [deliveriesEvidence, eventsMessage, archivedIndexRanges];
-export const VIEWS = [lanes, courierPerformance, eventQuality, sla, endpointHealth];
+export const COLUMNS = [
+  deliveriesEvidence,
+  deliveriesPromise,
+  eventsMessage,
+  eventsEstimate,
+  archivedIndexRanges,
+];
+export const VIEWS = [lanes, courierPerformance, eventQuality, sla, onTime, endpointHealth];
 
 /**
  * Raised with every change of a statement below (`test/contract/analytics/analytics-schema.test.ts` compares them). A process of an earlier version
  * leaves the schema of a later one as it is.
  */
-export const SCHEMA_VERSION = 2;
+export const SCHEMA_VERSION = 3;
 /** The last statement: a schema that was interrupted has no version. It is a view, so that a backup of the database has it too. */
 export const VERSION_VIEW = "waybill_schema";
 const versionView = `CREATE OR REPLACE VIEW ${VERSION_VIEW} AS SELECT ${SCHEMA_VERSION} AS version`;
@@ -60,7 +70,7 @@ const DURABLE = "fsync_after_insert = 1, fsync_part_directory = 1";
 const SETTINGS = TABLE_NAMES.map((table) => `ALTER TABLE ${table} MODIFY SETTING ${DURABLE}`);
 
 /** After the tables, whichever way those are made. */
-const REST = [...FEEDS, ...COLUMNS, ...SETTINGS, ...VIEWS];
+const REST = [...FEEDS, ...COLUMNS, ...SETTINGS, ...VIEWS, ...COMMENT_STATEMENTS];
 
 /** What a database of `SCHEMA_VERSION` is made by, without the view that names it. */
 export const SCHEMA = [...TABLES, ...REST];

@@ -44,7 +44,7 @@ const LIMITS: ClickHouseSettings = {
 /** Tables and views that may be queried. */
 export const ASKABLE: readonly string[] = [
   ...["deliveries", "events", "event_outcomes", "attempts"],
-  ...["lanes", "courier_performance", "event_quality", "sla", "endpoint_health"],
+  ...["lanes", "courier_performance", "event_quality", "sla", "on_time", "endpoint_health"],
 ];
 
 /** Limits that a server's user must have in its profile; being read-only, it cannot raise them. */

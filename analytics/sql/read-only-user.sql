@@ -32,4 +32,5 @@ GRANT SELECT ON waybill.lanes TO waybill_reader;
 GRANT SELECT ON waybill.courier_performance TO waybill_reader;
 GRANT SELECT ON waybill.event_quality TO waybill_reader;
 GRANT SELECT ON waybill.sla TO waybill_reader;
+GRANT SELECT ON waybill.on_time TO waybill_reader;
 GRANT SELECT ON waybill.endpoint_health TO waybill_reader;

@@ -13,7 +13,11 @@ SELECT
     round(avgIf(transit_days, counts), 1) AS transit_mean,
     round(countIf(attempts = 1 AND counts) / nullIf(deliveries, 0), 4) AS first_attempt_share,
     round(countIf(exceptions > 0 AND counts) / nullIf(deliveries, 0), 4) AS exception_share,
-    uniqExactIf(dest_cap, counts) AS dest_caps
+    uniqExactIf(dest_cap, counts) AS dest_caps,
+    lead_median AS lead_median_days,
+    lead_mean AS lead_mean_days,
+    lead_p90 AS lead_p90_days,
+    transit_mean AS transit_mean_days
 FROM
 (
     SELECT *, NOT is_return AND is_evidence AS counts

@@ -15,7 +15,9 @@ SELECT
     sum(part_unknown) AS unknown_tracking,
     round(duplicate / received, 4) AS duplicate_share,
     round(invalid / received, 4) AS invalid_share,
-    round(unknown_tracking / received, 4) AS unknown_tracking_share
+    round(unknown_tracking / received, 4) AS unknown_tracking_share,
+    delay_p50 AS delay_p50_seconds,
+    delay_p95 AS delay_p95_seconds
 FROM
 (
     SELECT

@@ -28,7 +28,7 @@ export const DELIVERIES: Table = {
     ...OWNER_COLUMNS,
     ...["courier", "dest_cap", "origin_cap", "origin_area", "weight_kg", "weight_band"],
     ...["ship_date", "delivered_on", "lead_days", "transit_days", "attempts", "exceptions"],
-    ...["is_return", "version", "removed"],
+    ...["is_return", "planned_on", "version", "removed"],
   ],
 };
 
@@ -57,6 +57,7 @@ export function deliveredShipmentRow(
     count("attempts", lane.attempts),
     count("exceptions", lane.exceptions),
     lane.isReturn,
+    promisedDay(lane.plannedOn),
     count("version", lane.version),
     lane.removed ? 1 : 0,
   ];
@@ -69,7 +70,15 @@ export const EVENTS: Table = {
     ...OWNER_COLUMNS,
     ...["fact_key", "courier", "code", "reason_code", "occurred_at", "received_at", "place"],
     ...["status", "status_detail", "terminal", "out_of_order", "is_return"],
-    ...["dest_cap", "origin_cap", "weight_kg", "ship_date", "version", "message_id"],
+    ...[
+      "dest_cap",
+      "origin_cap",
+      "weight_kg",
+      "ship_date",
+      "estimated_on",
+      "version",
+      "message_id",
+    ],
   ],
 };
 
@@ -95,6 +104,7 @@ export function eventTableRow({ shipmentId, company, channel }: RowOwner, event:
     event.originCap ?? "",
     event.weightKg,
     event.shipDate,
+    promisedDay(event.estimatedOn),
     count("version", event.version),
     event.messageId ?? "",
   ];
@@ -139,6 +149,11 @@ export function auditTableRow(entry: AuditEntry): Row {
   const { ms, sequence } = auditPlace(id);
   const values = [before, after].map((value) => JSON.stringify(value));
   return [instant(ms), sequence, tenant, instant(atMs), actor, action, target, ...values];
+}
+
+/** What a `Date32` can hold; another year promises nothing. */
+function promisedDay(day: string | undefined): string | null {
+  return day !== undefined && day >= "1900-01-01" && day <= "2299-12-31" ? day : null;
 }
 
 /** What a `DateTime64(3)` can hold; a courier's clock may say anything. */

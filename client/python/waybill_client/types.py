@@ -332,6 +332,11 @@ class ItemError(TypedDict):
     existingId: NotRequired[int]
 
 
+class KeptPromises(TypedDict):
+    share: float | None
+    sampleSize: float | None
+
+
 class LabelTrackingNumbersItem(TypedDict):
     number: str
     description: str
@@ -642,6 +647,16 @@ class NotificationRequest(TypedDict):
     event: str
     variables: NotRequired[NotificationRequestVariables | None]
     language: NotRequired[Literal["it", "en", "de", "fr", "es", "pt", "zh", "ru", "ja", "cs", "ro", "hu", "ar", "sk", "pl", "ko", "nl", None]]
+
+
+class OnTimeView(TypedDict):
+    from: str
+    to: str
+    courier: str | None
+    firstEstimate: KeptPromises
+    lastEstimate: KeptPromises
+    planned: KeptPromises
+    asOf: str
 
 
 class OrderConsignee(TypedDict):

@@ -3,7 +3,7 @@
 
 import { client } from './client.gen.ts';
 import type { Client, ClientMeta, Options as Options2, RequestResult, TDataShape } from './client/index.ts';
-import type { CheckAddressData, CheckAddressErrors, CheckAddressResponses, ConfirmLabelsData, ConfirmLabelsErrors, ConfirmLabelsResponses, CorrectShipmentData, CorrectShipmentErrors, CorrectShipmentResponses, CreateLabelData, CreateLabelErrors, CreateLabelResponses, CreateParcelsData, CreateParcelsErrors, CreateParcelsResponses, CreateShipmentsData, CreateShipmentsErrors, CreateShipmentsResponses, CreateTokenData, CreateTokenErrors, CreateTokenResponses, DeleteParcelData, DeleteParcelErrors, DeleteParcelResponses, DeleteParcelsData, DeleteParcelsErrors, DeleteParcelsResponses, DeleteSandboxEntityData, DeleteSandboxEntityErrors, DeleteSandboxEntityResponses, ImportShipmentsData, ImportShipmentsErrors, ImportShipmentsResponses, ListLabelsData, ListLabelsErrors, ListLabelsResponses, ListOrdersData, ListOrdersErrors, ListOrdersResponses, ListParcelsData, ListParcelsErrors, ListParcelsResponses, NotifyRecipientData, NotifyRecipientErrors, NotifyRecipientResponses, ReadChannelData, ReadChannelErrors, ReadChannelResponses, ReadDeliveryTimesData, ReadDeliveryTimesErrors, ReadDeliveryTimesResponses, ReadEfficiencyIndexData, ReadEfficiencyIndexErrors, ReadEfficiencyIndexResponses, ReadJobData, ReadJobErrors, ReadJobResponses, ReadLabelData, ReadLabelErrors, ReadLabelResponses, ReadNotificationData, ReadNotificationErrors, ReadNotificationResponses, ReadOrderData, ReadOrderErrors, ReadOrderResponses, ReadParcelData, ReadParcelErrors, ReadParcelResponses, ReadSandboxEntityData, ReadSandboxEntityErrors, ReadSandboxEntityResponses, ReadShipmentData, ReadShipmentErrors, ReadShipmentResponses, ReadStockReleaseData, ReadStockReleaseErrors, ReadStockReleaseResponses, ReadTransmissionData, ReadTransmissionErrors, ReadTransmissionResponses, ReleaseStockData, ReleaseStockErrors, ReleaseStockResponses, ReplaceSandboxEntityData, ReplaceSandboxEntityErrors, ReplaceSandboxEntityResponses, SearchShipmentsData, SearchShipmentsErrors, SearchShipmentsResponses, UpdateParcelData, UpdateParcelErrors, UpdateParcelResponses, UpdateSandboxEntityData, UpdateSandboxEntityErrors, UpdateSandboxEntityResponses, VoidLabelData, VoidLabelErrors, VoidLabelResponses } from './types.gen.ts';
+import type { CheckAddressData, CheckAddressErrors, CheckAddressResponses, ConfirmLabelsData, ConfirmLabelsErrors, ConfirmLabelsResponses, CorrectShipmentData, CorrectShipmentErrors, CorrectShipmentResponses, CreateLabelData, CreateLabelErrors, CreateLabelResponses, CreateParcelsData, CreateParcelsErrors, CreateParcelsResponses, CreateShipmentsData, CreateShipmentsErrors, CreateShipmentsResponses, CreateTokenData, CreateTokenErrors, CreateTokenResponses, DeleteParcelData, DeleteParcelErrors, DeleteParcelResponses, DeleteParcelsData, DeleteParcelsErrors, DeleteParcelsResponses, DeleteSandboxEntityData, DeleteSandboxEntityErrors, DeleteSandboxEntityResponses, ImportShipmentsData, ImportShipmentsErrors, ImportShipmentsResponses, ListLabelsData, ListLabelsErrors, ListLabelsResponses, ListOrdersData, ListOrdersErrors, ListOrdersResponses, ListParcelsData, ListParcelsErrors, ListParcelsResponses, NotifyRecipientData, NotifyRecipientErrors, NotifyRecipientResponses, ReadChannelData, ReadChannelErrors, ReadChannelResponses, ReadDeliveryTimesData, ReadDeliveryTimesErrors, ReadDeliveryTimesResponses, ReadEfficiencyIndexData, ReadEfficiencyIndexErrors, ReadEfficiencyIndexResponses, ReadJobData, ReadJobErrors, ReadJobResponses, ReadLabelData, ReadLabelErrors, ReadLabelResponses, ReadNotificationData, ReadNotificationErrors, ReadNotificationResponses, ReadOnTimeData, ReadOnTimeErrors, ReadOnTimeResponses, ReadOrderData, ReadOrderErrors, ReadOrderResponses, ReadParcelData, ReadParcelErrors, ReadParcelResponses, ReadSandboxEntityData, ReadSandboxEntityErrors, ReadSandboxEntityResponses, ReadShipmentData, ReadShipmentErrors, ReadShipmentResponses, ReadStockReleaseData, ReadStockReleaseErrors, ReadStockReleaseResponses, ReadTransmissionData, ReadTransmissionErrors, ReadTransmissionResponses, ReleaseStockData, ReleaseStockErrors, ReleaseStockResponses, ReplaceSandboxEntityData, ReplaceSandboxEntityErrors, ReplaceSandboxEntityResponses, SearchShipmentsData, SearchShipmentsErrors, SearchShipmentsResponses, UpdateParcelData, UpdateParcelErrors, UpdateParcelResponses, UpdateSandboxEntityData, UpdateSandboxEntityErrors, UpdateSandboxEntityResponses, VoidLabelData, VoidLabelErrors, VoidLabelResponses } from './types.gen.ts';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -576,6 +576,20 @@ export class WaybillApi extends HeyApiClient {
                 'Content-Type': 'application/json',
                 ...options.headers
             }
+        });
+    }
+    
+    /**
+     * Share of deliveries on time
+     *
+     * Anonymous, over the whole network, by the day of delivery. A delivery is on time on the promised day or before; returns are left out. Three promises, each with its own sample: the courier's first estimate, its last one before it delivered, and the merchant's planned date. Of an estimated window its end counts. Needs the scope `delivery-times:read`.
+     */
+    public readOnTime<ThrowOnError extends boolean = true>(options?: Options<ReadOnTimeData, ThrowOnError>): RequestResult<ReadOnTimeResponses, ReadOnTimeErrors, ThrowOnError, 'data'> {
+        return (options?.client ?? this.client).get<ReadOnTimeResponses, ReadOnTimeErrors, ThrowOnError, 'data'>({
+            responseStyle: 'data',
+            security: [{ scheme: 'bearer', type: 'http' }],
+            url: '/v2/couriers/on-time',
+            ...options
         });
     }
 }

@@ -958,6 +958,17 @@ export type ItemError = {
     existingId?: number;
 };
 
+export type KeptPromises = {
+    /**
+     * 0 to 1; null below 20 deliveries
+     */
+    share: number | null;
+    /**
+     * deliveries that had the promise; null below 20
+     */
+    sampleSize: number | null;
+};
+
 export type Label = {
     /**
      * Id of the resource.
@@ -1876,6 +1887,37 @@ export type NotificationRequest = {
      * Language of the recipient by ISO 639-1, such as it; one of GET /v2/channel.
      */
     language?: 'it' | 'en' | 'de' | 'fr' | 'es' | 'pt' | 'zh' | 'ru' | 'ja' | 'cs' | 'ro' | 'hu' | 'ar' | 'sk' | 'pl' | 'ko' | 'nl' | null;
+};
+
+export type OnTimeView = {
+    /**
+     * first day of delivery, YYYY-MM-DD in Europe/Rome
+     */
+    from: string;
+    /**
+     * last day of delivery, inclusive
+     */
+    to: string;
+    /**
+     * null: all couriers of the network
+     */
+    courier: string | null;
+    /**
+     * by the first day that the courier estimated
+     */
+    firstEstimate: KeptPromises;
+    /**
+     * by the last day that it estimated
+     */
+    lastEstimate: KeptPromises;
+    /**
+     * by `planning.deliveryDate` of the merchant
+     */
+    planned: KeptPromises;
+    /**
+     * ISO 8601: events accepted before it count in the figures
+     */
+    asOf: string;
 };
 
 export type Order = {
@@ -6258,3 +6300,77 @@ export type ReadEfficiencyIndexResponses = {
 };
 
 export type ReadEfficiencyIndexResponse = ReadEfficiencyIndexResponses[keyof ReadEfficiencyIndexResponses];
+
+export type ReadOnTimeData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * A real date as YYYY-MM-DD.
+         */
+        from?: string;
+        /**
+         * A real date as YYYY-MM-DD.
+         */
+        to?: string;
+        /**
+         * Courier code; default: all.
+         */
+        courier?: string;
+    };
+    url: '/v2/couriers/on-time';
+};
+
+export type ReadOnTimeErrors = {
+    /**
+     * BAD_REQUEST_TARGET: The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.
+     */
+    400: ErrorBody;
+    /**
+     * INVALID_TOKEN: The access token is missing, not valid or expired, or its key or channel has been switched off.
+     */
+    401: ErrorBody;
+    /**
+     * NO_CHANNEL_CONTEXT: The token belongs to no channel.
+     *
+     * MISSING_SCOPE: The API key lacks the scope that the call needs; the message names it.
+     *
+     * KEY_SUSPENDED: The key is suspended for an hour after 10 answers 429 within 5 minutes.
+     */
+    403: ErrorBody;
+    /**
+     * NOT_ACCEPTABLE: The header Accept excludes JSON, the only format of the answers.
+     */
+    406: ErrorBody;
+    /**
+     * VALIDATION_FAILED: The request violates the documented rules; `violations` lists what and where.
+     *
+     * UNKNOWN_PARAMETER: The call has no query parameter of this name; `nearest` is the one with the most similar name.
+     */
+    422: ProblemDocument;
+    /**
+     * RATE_LIMITED: The request budget is used up; at the token call, too many invalid API keys came from this address.
+     */
+    429: ErrorBody;
+    /**
+     * INTERNAL_ERROR: An error on the side of the service.
+     */
+    500: ErrorBody;
+    /**
+     * STORE_UNAVAILABLE: The store of the service is unavailable; nothing was acknowledged.
+     *
+     * BENCHMARKS_UNAVAILABLE: Benchmarks cannot be computed just now.
+     */
+    503: BenchmarksUnavailable;
+};
+
+export type ReadOnTimeError = ReadOnTimeErrors[keyof ReadOnTimeErrors];
+
+export type ReadOnTimeResponses = {
+    /**
+     * Shares by the three promises.
+     */
+    200: OnTimeView;
+};
+
+export type ReadOnTimeResponse = ReadOnTimeResponses[keyof ReadOnTimeResponses];

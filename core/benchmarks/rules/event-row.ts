@@ -1,5 +1,6 @@
 /** One applied fact for the analytics: ids, codes, times, lane. No personal data and no free text. */
 import { type Fact, happenedAtMs } from "#core/events/rules/fact.ts";
+import { instantOf, romeDate } from "#core/platform/time/rome-time.ts";
 import type { Status } from "#core/statuses/rules/status.ts";
 import type { LaneFacts } from "./lane.ts";
 
@@ -27,6 +28,8 @@ export interface EventRow {
   readonly weightKg: number | null;
   /** `YYYY-MM-DD`: never changes, so that a corrected row meets the one it replaces. */
   readonly shipDate: string;
+  /** Day in Europe/Rome on which the delivery is estimated; absent = the event estimates none. */
+  readonly estimatedOn?: string;
   /** Version of the shipment's state: the highest one counts. */
   readonly version: number;
 }
@@ -60,8 +63,17 @@ export function eventRow(
     originCap,
     weightKg,
     shipDate,
+    ...estimateOf(event.delivery),
     version,
   };
+}
+
+/** Of a window its end: a delivery within it is on time. */
+function estimateOf(delivery: Fact["event"]["delivery"]): Pick<EventRow, "estimatedOn"> {
+  const { estimatedDeliveryDate: day, estimatedDeliveryWindow: window } = delivery ?? {};
+  const end = window?.to ?? window?.from;
+  const estimatedOn = day ?? (end === undefined ? undefined : romeDate(instantOf(end)));
+  return estimatedOn === undefined ? {} : { estimatedOn };
 }
 
 /** A fact is out of order when one that was received before it happened after it. */

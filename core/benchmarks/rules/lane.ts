@@ -60,6 +60,8 @@ export interface LaneFacts {
   readonly destCap: string | null;
   readonly originCap: string | null;
   readonly weightKg: number | null;
+  /** `YYYY-MM-DD` that the merchant planned (`planning.deliveryDate`); absent = none. */
+  readonly plannedOn?: string;
 }
 
 /**
@@ -90,6 +92,8 @@ export interface LaneRow {
   readonly attempts: number;
   readonly exceptions: number;
   readonly isReturn: boolean;
+  /** As in `LaneFacts`. */
+  readonly plannedOn?: string;
   /** Version of the shipment's state: the highest one counts. */
   readonly version: number;
   readonly removed: boolean;
@@ -120,6 +124,7 @@ export function laneRow(
     attempts: Math.max(attemptsOf(after), after.failedAttempts + 1),
     exceptions: after.exceptions,
     isReturn: after.isReturn,
+    ...(lane.plannedOn !== undefined && { plannedOn: lane.plannedOn }),
     version,
     removed: deliveredAtMs(after) === null,
   };

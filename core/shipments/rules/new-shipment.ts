@@ -110,6 +110,7 @@ function metaOf(
   { originCap, companyId, channelId }: CreationContext,
 ): ShipmentMeta {
   const parcelNumbers = parcelNumbersOf(record);
+  const plannedOn = record.planning.deliveryDate;
   return {
     companyId,
     channelId,
@@ -122,6 +123,7 @@ function metaOf(
     originCap,
     weightKg: weightOf(record.parcels),
     ...(parcelNumbers.length > 0 && { parcelNumbers }),
+    ...(plannedOn && { plannedOn }),
   };
 }
 

@@ -128,6 +128,10 @@ function summaryOfRow(row: any): ChangeSummary {
   };
 }
 
+function optionalLast(value: string | undefined): readonly string[] {
+  return value === undefined ? [] : [value];
+}
+
 function rowOfEvent(event: EventRow): readonly unknown[] {
   return [
     event.key,
@@ -147,7 +151,9 @@ function rowOfEvent(event: EventRow): readonly unknown[] {
     event.weightKg,
     event.shipDate,
     event.version,
-    ...(event.messageId === undefined ? [] : [event.messageId]),
+    ...(event.estimatedOn === undefined
+      ? optionalLast(event.messageId)
+      : [event.messageId ?? null, event.estimatedOn]),
   ];
 }
 
@@ -171,7 +177,8 @@ function eventOfRow(row: any): EventRow {
     weightKg: row[14],
     shipDate: row[15],
     version: row[16],
-    ...(row[17] !== undefined && { messageId: row[17] }),
+    ...(row[17] != null && { messageId: row[17] }),
+    ...(row[18] !== undefined && { estimatedOn: row[18] }),
   };
 }
 

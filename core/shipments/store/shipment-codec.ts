@@ -100,6 +100,7 @@ function metaRow(meta: ShipmentMeta): Row {
     meta.parcelNumbers,
     meta.isErased ? 1 : null,
     meta.formerReferences,
+    meta.plannedOn,
   ]);
 }
 
@@ -119,6 +120,7 @@ function metaOf(row: any): ShipmentMeta {
     ...(row[10] && { parcelNumbers: row[10] }),
     ...(row[11] === 1 && { isErased: true }),
     ...(row[12] && { formerReferences: row[12] }),
+    ...(row[13] && { plannedOn: row[13] }),
   };
 }
 

@@ -300,6 +300,36 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
       expect(await rows()).toEqual([first]);
     });
 
+    test("promises reach the view of on-time deliveries: the first estimate, the last one before the delivery, and the planned date", async () => {
+      const plannedOn = "2026-11-12";
+      const id = await addShipment(product.runtime, "PROMISE", { plannedOn });
+      const estimate = (code: string, occurredAt: string, day?: string) =>
+        event({
+          trackingNumber: "PROMISE",
+          occurredAt,
+          status: { code, description: TEXT },
+          ...(day !== undefined && { delivery: { estimatedDeliveryDate: day } }),
+        });
+      await push(product.ingest, [
+        estimate("DLV", "2026-11-13T10:00:00+01:00", "2026-11-13"),
+        estimate("TRN", "2026-11-11T10:00:00+01:00", "2026-11-12"),
+        estimate("DEP", "2026-11-10T10:00:00+01:00", "2026-11-14"),
+        estimate("INF", "2026-11-09T10:00:00+01:00"),
+      ]);
+      await product.settled();
+      expect(await rowsOf(id, "toString(planned_on) AS planned", "deliveries")).toEqual([
+        { planned: "2026-11-12" },
+      ]);
+      const view = () =>
+        product.sql(
+          `SELECT sum(first_estimate_deliveries) AS first, sum(first_estimate_share) AS first_share,
+           sum(last_estimate_deliveries) AS last, sum(last_estimate_share) AS last_share,
+           sum(planned_deliveries) AS planned, sum(planned_share) AS planned_share FROM on_time`,
+        );
+      const figures = { first: 1, first_share: 1, last: 1, last_share: 0 };
+      expect(await view()).toEqual([{ ...figures, planned: 1, planned_share: 0 }]);
+    });
+
     test("a late event that tells of an earlier delivery corrects the days", async () => {
       const id = await addShipment(product.runtime, "LATE", { shipDate: "2026-11-09" });
       const reported = (code: string, occurredAt: string) =>

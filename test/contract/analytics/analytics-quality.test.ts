@@ -5,6 +5,7 @@ import { openClickhouse } from "#analytics/clickhouse/clickhouse.ts";
 import { type CourierQuality, type Insights, openInsights } from "#analytics/insights.ts";
 import { benchmarkHandler } from "#analytics/write/write-batches.ts";
 import { CAP_PREFIXES } from "#core/benchmarks/rules/cap-prefix.ts";
+import { medianInterval } from "#core/benchmarks/rules/day-counts.ts";
 import type { EventRow } from "#core/benchmarks/rules/event-row.ts";
 import type { LogItem } from "#core/platform/log/consumer.ts";
 import { type Change, decodeChangeEntry, encodeChange } from "#core/shipments/store/change-log.ts";
@@ -22,6 +23,18 @@ const HOUR_MS = 3_600_000;
 /** The views look at the engine's own clock. */
 const NOW_MS = Date.now();
 const COURIERS = ["BRT_ITA", "GLS_ITA", "SDA_ITA"];
+
+/** As the API answers it. */
+function intervalOf(leads: readonly number[]) {
+  const counts = [...Map.groupBy(leads, (days) => days)].map(
+    ([days, same]) => [days, same.length] as const,
+  );
+  const interval = medianInterval(counts.toSorted(([one], [other]) => one - other));
+  return {
+    lead_median_low_days: interval?.low ?? null,
+    lead_median_high_days: interval?.high ?? null,
+  };
+}
 
 describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
   let store: TestClickhouse;
@@ -175,6 +188,9 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
           deliveries: own.length,
           lead_median: rank(leads, 50),
           lead_p90: rank(leads, 90),
+          lead_median_days: rank(leads, 50),
+          lead_p90_days: rank(leads, 90),
+          ...intervalOf(leads),
           companies: 1,
           top_company_share: 1,
           dominated: 1,

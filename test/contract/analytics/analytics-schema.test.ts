@@ -25,6 +25,7 @@ import { openTestRedis } from "#test/support/servers/servers.ts";
 const VERSIONS: Readonly<Record<number, string>> = {
   1: "df1b52afcc315634",
   2: "e67528bded074fd0",
+  3: "6e1e8126e3280e72",
 };
 
 test("the version is raised with every change of a statement", () => {

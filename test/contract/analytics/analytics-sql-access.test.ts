@@ -6,6 +6,7 @@ import type { Readable } from "node:stream";
 import { applySchema } from "#analytics/clickhouse/apply-schema.ts";
 import { openBare, openClickhouse } from "#analytics/clickhouse/clickhouse.ts";
 import { readClickhouseFacts } from "#analytics/clickhouse/clickhouse-facts.ts";
+import { COMMENTS } from "#analytics/schema/comments.ts";
 import {
   ALLOWED_FUNCTIONS,
   ALLOWED_TABLE_FUNCTIONS,
@@ -339,6 +340,15 @@ describe.each(CLICKHOUSE_KINDS)("SQL access of ClickHouse: %s", (kind) => {
     expect(shown.map((line) => JSON.parse(`[${line}]`)[0]).sort()).toEqual([...ASKABLE].sort());
     expect(await ask("DESCRIBE deliveries")).toContain('"lead_days"');
     expect(await ask("SHOW COLUMNS FROM deliveries")).toBe(await ask("DESCRIBE deliveries"));
+    expect(Object.keys(COMMENTS).sort()).toEqual([...ASKABLE].sort());
+    for (const name of ASKABLE) {
+      const columns = (await ask(`DESCRIBE ${name}`)).trim().split("\n").slice(1);
+      const described = columns.map((line) => JSON.parse(`[${line}]`));
+      const words = Object.entries(COMMENTS[name]?.columns ?? {});
+      expect(described.map(([column, , comment]) => [column, comment]).sort()).toEqual(
+        words.sort(),
+      );
+    }
   });
 
   test("a statement of another kind is refused with what may be written instead", async () => {

@@ -1,5 +1,5 @@
 /** `POST /v2/couriers/efficiency-index` (document 1, "Couriers") over HTTP, with the real engine behind it. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { startAnalytics } from "#analytics/main.ts";
 import { startApi } from "#api/main.ts";
 import { readLags } from "#core/platform/log/streams.ts";
@@ -21,12 +21,19 @@ beforeAll(async () => {
   api = await startApi(runtime);
   const deliveredOn = daysAgo(5, runtime.live.now());
   const lane = { destCap: "00184", originCap: "20121", deliveredOn };
-  const fast = deliveredShipments(20, (at) => ({ ...lane, shipmentId: 1 + at, leadDays: 1 }));
+  const late = daysAgo(6, runtime.live.now());
+  const fast = deliveredShipments(20, (at) => ({
+    ...lane,
+    shipmentId: 1 + at,
+    leadDays: 1,
+    plannedOn: at < 15 ? deliveredOn : late,
+  }));
   const slow = deliveredShipments(20, (at) => ({
     ...lane,
     shipmentId: 100 + at,
     courier: "BRT_ITA",
     leadDays: 3,
+    ...(at < 19 && { plannedOn: deliveredOn }),
   }));
   for (const row of [...fast, ...slow]) {
     await runtime.redis.xAdd(companyKeys(1).changes, "*", laneFields(row));
@@ -59,6 +66,55 @@ async function ask(body: unknown): Promise<Response> {
   const { token } = (await answer.json()) as { token: string };
   return call("/v2/couriers/efficiency-index", body, token);
 }
+
+describe("GET /v2/couriers/on-time", () => {
+  const onTime = async (query: string) => {
+    const answer = await call("/v2/auth/token", { apiKey: "key_acme_main" });
+    const { token } = (await answer.json()) as { token: string };
+    const headers = { authorization: `Bearer ${token}` };
+    return fetch(`${api.url}/v2/couriers/on-time${query}`, { headers });
+  };
+  const none = { share: null, sampleSize: null };
+
+  test("each promise has its own sample, and is null below 20", async () => {
+    const [from, to] = [daysAgo(10, runtime.live.now()), daysAgo(0, runtime.live.now())];
+    const answer = await onTime(`?from=${from}&to=${to}&courier=GLS_ITA`);
+    expect(answer.status).toBe(200);
+    expect(await answer.json()).toEqual({
+      from,
+      to,
+      courier: "GLS_ITA",
+      firstEstimate: none,
+      lastEstimate: none,
+      planned: { share: 0.75, sampleSize: 20 },
+      asOf: expect.any(String),
+    });
+    expect(await (await onTime("?courier=BRT_ITA")).json()).toMatchObject({
+      to,
+      planned: none,
+    });
+    expect(await (await onTime("")).json()).toMatchObject({
+      courier: null,
+      planned: { sampleSize: 39 },
+    });
+  });
+
+  test.each([
+    ["?from=2026-02-30", "from", "BAD_FORMAT"],
+    ["?to=1999-12-31", "to", "BAD_FORMAT"],
+    ["?from=2026-03-02&to=2026-03-01", "from", "OUT_OF_RANGE"],
+    ["?from=2024-01-01&to=2025-01-02", "from", "OUT_OF_RANGE"],
+    [`?courier=${"x".repeat(51)}`, "courier", "BAD_FORMAT"],
+  ])("%s is refused", async (query, path, code) => {
+    const answer = await onTime(query);
+    expect(answer.status).toBe(422);
+    expect(await answer.json()).toMatchObject({ violations: [{ path, code }] });
+  });
+
+  test("a whole leap year is one question", async () => {
+    expect((await onTime("?from=2024-01-01&to=2025-01-01")).status).toBe(200);
+  });
+});
 
 test("couriers are ranked best first and those without data follow with null rank", async () => {
   const answer = await ask({ destCap: "00184", couriers: ["BRT_ITA", "GLS_ITA", "SDA_ITA"] });

@@ -102,6 +102,7 @@ describe("the document", () => {
     );
     expect(marked.sort()).toEqual([
       "/v2/channel",
+      "/v2/couriers/on-time",
       "/v2/labels",
       "/v2/labels/transmissions/{id}",
       "/v2/labels/{id}",
@@ -219,7 +220,7 @@ describe("what the API answers is what its schemas say", () => {
     // Those take a parcel held in depot and a network of deliveries: `api-stock-release.test.ts`, `api-delivery-times.test.ts` and
     // `api-efficiency-index.test.ts` ask for them, with the same comparison.
     expect(unseen).toEqual([
-      ...["releaseStock 200", "readDeliveryTimes 200", "readEfficiencyIndex 200"],
+      ...["releaseStock 200", "readDeliveryTimes 200", "readEfficiencyIndex 200", "readOnTime 200"],
     ]);
     await own.end();
   }, 300_000);

@@ -13,6 +13,7 @@ export interface ShipmentOptions {
   readonly isPlaceholder?: boolean;
   readonly shipDate?: string;
   readonly destCap?: string;
+  readonly plannedOn?: string;
   readonly parcelNumbers?: readonly string[];
   /** Left out where a test registers the shipment itself. */
   readonly isRegistered?: boolean;
@@ -44,6 +45,7 @@ export async function addShipment(
     originCap: "20121",
     weightKg: 1,
     ...(options.parcelNumbers && { parcelNumbers: options.parcelNumbers }),
+    ...(options.plannedOn !== undefined && { plannedOn: options.plannedOn }),
   };
   const [created] = await createShipments(redis, channel.companyId, [
     {
@@ -53,7 +55,11 @@ export async function addShipment(
         trackingNumber,
         shipDate,
         language: "it",
-        planning: { deliveryDate: null, latestShipDate: null, latestDeliveryDate: null },
+        planning: {
+          deliveryDate: options.plannedOn ?? null,
+          latestShipDate: null,
+          latestDeliveryDate: null,
+        },
         createdAtMs: live.now(),
         ...(orderReference !== null && { orderReference }),
         ...(options.consignee && { consignee: options.consignee }),

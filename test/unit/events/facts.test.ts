@@ -100,6 +100,21 @@ describe("the row of an event", () => {
     });
   });
 
+  test("has the day that the event estimates, and of a window its end", () => {
+    const estimated = (delivery: object) =>
+      eventRow(LANE, factOf({}, { delivery } as object), [], 1).estimatedOn;
+    const estimatedDeliveryWindow = {
+      from: "2026-11-20T22:00:00+00:00",
+      to: "2026-11-20T23:30:00+00:00",
+    };
+    expect(estimated({ estimatedDeliveryWindow })).toBe("2026-11-21");
+    const { from } = estimatedDeliveryWindow;
+    expect(estimated({ estimatedDeliveryWindow: { from } })).toBe("2026-11-20");
+    const estimatedDeliveryDate = "2026-11-19";
+    expect(estimated({ estimatedDeliveryDate, estimatedDeliveryWindow })).toBe("2026-11-19");
+    expect(estimated({ attemptNumber: 1 })).toBeUndefined();
+  });
+
   test("says of an unmapped code that nothing is known of it", () => {
     const row = eventRow(LANE, factOf({ mapping: null }), [], 1);
     expect(row).toMatchObject({ status: null, detail: 0, terminal: false, reasonCode: null });

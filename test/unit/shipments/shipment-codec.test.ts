@@ -37,6 +37,7 @@ const meta: fc.Arbitrary<ShipmentMeta> = fc.record(
     originCap: some(fc.constant("80121")),
     weightKg: some(fc.constantFrom(0, 0.5, 12.345)),
     parcelNumbers: fc.array(text, { minLength: 1, maxLength: 3 }),
+    plannedOn: fc.constant("2026-12-24"),
   },
   {
     requiredKeys: [
