@@ -95,7 +95,7 @@ export async function classify(
   receivedAtMs: number,
 ): Promise<Classified[]> {
   const results: Classified[] = new Array(size);
-  const known = await candidates;
+  const known = await candidates();
   const parts = [classifyPart(deps, courier, first, known, receivedAtMs, results)];
   for (const check of others) {
     await nextTurn();
@@ -192,7 +192,7 @@ function reportInvalid(results: Classified[], invalid: readonly Invalid[]): void
   }
 }
 
-function classified(
+export function classified(
   { event: { eventId } }: Candidacy,
   outcome: ClaimOutcome | undefined,
 ): Classified {

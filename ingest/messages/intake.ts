@@ -10,6 +10,12 @@ import {
 import { type Claim, type ClaimOutcome, claimEach } from "#core/events/store/event-log.ts";
 import { type Candidates, resolveReferences } from "#core/events/store/references.ts";
 import type { SeenLayout } from "#core/events/store/seen.ts";
+import {
+  type EventTerms,
+  type EventToTake,
+  type TakenEvent,
+  takeEvent,
+} from "#core/events/store/take-event.ts";
 import { groupCommit } from "#core/platform/process/group-commit.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import type { Reference } from "#core/platform/redis/keys.ts";
@@ -29,6 +35,12 @@ export interface MessageClaims {
   readonly claims: readonly Claim[];
 }
 
+/** A message of one event that nobody else's shares its steps with. */
+export interface SoleEvent {
+  readonly terms: EventTerms;
+  readonly event: EventToTake;
+}
+
 export interface Intake {
   /** Takes a request from a rate and brings the configuration up to date. */
   readonly admit: (ask: RateAsk) => Promise<Admission>;
@@ -36,6 +48,8 @@ export interface Intake {
   readonly resolve: (references: readonly Reference[]) => Promise<Candidates>;
   /** Outcomes in the order of the claims. */
   readonly claim: (message: MessageClaims) => Promise<ClaimOutcome[]>;
+  /** Admits and claims it in one step; null where nothing was done. */
+  readonly take: (one: SoleEvent) => Promise<TakenEvent | null>;
 }
 
 /** Requests, references or events of one call. */
@@ -76,7 +90,13 @@ export function openIntake(redis: Redis, live: Live, highWater: number): Intake 
     ]);
     return rates.map((rate) => ({ configuration, rate }));
   }, LIMITS);
+  const take = groupCommit(
+    (events: readonly SoleEvent[]) =>
+      Promise.all(events.map(({ terms, event }) => takeEvent(redis, terms, event, highWater))),
+    LIMITS,
+  );
   return {
+    take,
     async admit(ask) {
       const { configuration, rate } = await admitTogether(ask);
       // Of this courier alone: those that asked together with it are served.

@@ -1,9 +1,11 @@
 /** The two endpoints for messages: one stores what it accepts, the other only says what would become of it. */
 
+import type { Courier } from "#core/configuration/store/configuration.ts";
 import { countRefused } from "#core/events/store/courier-counts.ts";
 import { keepInInbox } from "#core/events/store/courier-inbox.ts";
 import { type MessageOutcomes, outcomeKeeper } from "#core/events/store/event-outcomes.ts";
 import { seenLayout } from "#core/events/store/seen.ts";
+import { canTakeEvents, soleReference } from "#core/events/store/take-event.ts";
 import {
   ambiguousEvents,
   eventsNotParked,
@@ -16,6 +18,7 @@ import { watchChangeLog } from "#core/shipments/store/change-log-watch.ts";
 import type { AuthenticateDeps } from "#ingest/authenticate.ts";
 import {
   type Classified,
+  classified,
   classify,
   logFull,
   type Outcome,
@@ -24,7 +27,7 @@ import {
 } from "./classify.ts";
 import { countOutcomes, OUTCOMES, outcomesToKeep } from "./message-report.ts";
 import { type Message, type Prepared, prepare } from "./prepare.ts";
-import type { MessageHandler } from "./receive-message.ts";
+import type { MessageHandler, TakeTerms } from "./receive-message.ts";
 
 type Deps = Runtime & AuthenticateDeps;
 
@@ -38,15 +41,41 @@ function countFromZero(courier: string): void {
 /** `POST /v1/events` */
 export function storingHandler(deps: Deps): MessageHandler<Prepared> {
   const { redis, live, config, intake } = deps;
-  const changeLogIsFull = watchChangeLog(redis, config.logHighWater);
+  const changeLog = watchChangeLog(redis, config.logHighWater);
   const keepOutcomes = outcomesInBackground(deps);
   for (const courier of live.configuration().couriers.keys()) countFromZero(courier);
 
   return {
     requiresActivation: true,
-    prepare: (courier, message) => prepare({ intake }, courier, message),
+    prepare(courier, message, isTakenAtOnce) {
+      // With what is looked up for the message, and not after it.
+      changeLog.wasFull();
+      return prepare({ intake }, courier, message, isTakenAtOnce);
+    },
+    async take(courier, prepared, terms) {
+      const { messageId, receivedAtMs } = terms;
+      const isFull = changeLog.wasFull() !== false;
+      const taken = isFull ? null : await takeAtOnce(deps, courier, prepared, terms);
+      if (taken === null) {
+        // Beside its admission, which comes now.
+        prepared.candidates().catch(() => {});
+        return null;
+      }
+      const { rate, outcome, candidacy } = taken;
+      const judge = async () => {
+        const results = [classified(candidacy, outcome ?? undefined)];
+        const message = { courier: courier.code, messageId, receivedAtMs };
+        await account(deps, message, results);
+        keepOutcomes({
+          ...message,
+          outcomes: outcomesToKeep(results, NONE_UNMATCHED, prepared.events),
+        });
+        return results;
+      };
+      return { rate, judge };
+    },
     async classify(courier, prepared, messageId, receivedAtMs) {
-      if (await changeLogIsFull()) throw logFull();
+      if (await changeLog.isFull()) throw logFull();
       const { code } = courier;
       const unmatched = new Map<number, UnmatchedKind>();
       const results = await classify(
@@ -71,6 +100,35 @@ export function storingHandler(deps: Deps): MessageHandler<Prepared> {
       return results;
     },
   };
+}
+
+const NONE_UNMATCHED: ReadonlyMap<number, UnmatchedKind> = new Map();
+
+/** @returns null where the message has to be classified: nothing was done */
+async function takeAtOnce(
+  { redis, config, intake }: Deps,
+  courier: Courier,
+  { size, first }: Prepared,
+  { version, messageId, receivedAtMs }: TakeTerms,
+) {
+  const [candidacy] = first.open;
+  if (!candidacy || size !== 1 || !canTakeEvents(redis)) return null;
+  const { event, seen, messageIndex } = candidacy;
+  const reference = soleReference(event, candidacy);
+  if (reference === null) return null;
+  const { code } = courier;
+  const traceparent = currentSpan()?.traceparent;
+  const terms = {
+    version,
+    rate: { subject: code, limit: courier },
+    layout: await seenLayout(redis, receivedAtMs, config.eventsPerDay),
+    nowMs: receivedAtMs,
+  };
+  const { factKey } = seen;
+  const logged = { courier: code, factKey, receivedAtMs, messageIndex, event, messageId };
+  const traced = traceparent === undefined ? logged : { ...logged, traceparent };
+  const taken = await intake.take({ terms, event: { ...traced, seen, reference } });
+  return taken && { ...taken, candidacy };
 }
 
 /** Counts and logs what became of the events; only the counters of the ledger are waited for. */

@@ -48,7 +48,8 @@ export interface Prepared {
   readonly first: Checked;
   /** Each checks one of the other parts. Events of one id are in one part, in send order. */
   readonly others: readonly (() => Promise<Checked>)[];
-  readonly candidates: Promise<Candidates>;
+  /** Asks for them, once. */
+  readonly candidates: () => Promise<Candidates>;
 }
 
 /** An event that has not been checked. */
@@ -67,16 +68,20 @@ const ID_LENGTH = 2 * 128;
 const LARGE = 100;
 const PARTS = 4;
 
-/** References are looked up before their event is judged; those of an invalid one are not used. */
+/**
+ * References are looked up before their event is judged; those of an invalid one are not used.
+ * @param isAskedLater whether they are looked up only when somebody asks for them
+ */
 export async function prepare(
   { intake }: { readonly intake: Intake },
   courier: Courier,
   { events, check }: Message,
+  isAskedLater = false,
 ): Promise<Prepared> {
   const references = events.map((event) => referencesIn(courier.code, event));
-  const candidates = intake.resolve(references.flatMap(listed));
+  const candidates = askedOnce(() => intake.resolve(references.flatMap(listed)));
   // Whoever classifies the message gets the error; a message that is refused until then asks nobody.
-  candidates.catch(() => {});
+  if (!isAskedLater) candidates().catch(() => {});
   const isLarge = events.length >= LARGE;
   if (isLarge) await nextTurn();
   const drafts = draftsOf(courier.code, events, references);
@@ -88,6 +93,14 @@ export async function prepare(
     first: await checkDrafts(first, check),
     others: others.map((part) => () => checkDrafts(part, check)),
     candidates,
+  };
+}
+
+function askedOnce<T>(ask: () => Promise<T>): () => Promise<T> {
+  let asked: Promise<T> | null = null;
+  return () => {
+    asked ??= ask();
+    return asked;
   };
 }
 

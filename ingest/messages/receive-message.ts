@@ -9,6 +9,7 @@
 import type { Courier } from "#core/configuration/store/configuration.ts";
 import { checkTime } from "#core/events/rules/check-time.ts";
 import type { CourierEvent, Envelope } from "#core/events/rules/event.ts";
+import type { RateVerdict } from "#core/events/store/courier-rate.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
 import { toProblem } from "#core/platform/http/errors.ts";
 import type { Peer } from "#core/platform/http/peer.ts";
@@ -19,7 +20,10 @@ import {
   authenticate,
   bearerOf,
   type FindPeer,
+  headersOf,
+  type RateHeaders,
   refusalOf,
+  tooManyRequests,
   withHeaders,
 } from "#ingest/authenticate.ts";
 import type { Classified } from "./classify.ts";
@@ -37,14 +41,43 @@ export interface Received {
 export interface MessageHandler<Prepared> {
   /** Whether the courier must have been activated. */
   readonly requiresActivation: boolean;
-  /** Stores nothing: it may run before the request is admitted. */
-  readonly prepare: (courier: Courier, message: Message) => Prepared | Promise<Prepared>;
+  /**
+   * Stores nothing: it may run before the request is admitted.
+   * @param isTakenAtOnce whether `take` is tried next, before anything is asked of the store
+   */
+  readonly prepare: (
+    courier: Courier,
+    message: Message,
+    isTakenAtOnce: boolean,
+  ) => Prepared | Promise<Prepared>;
+  /**
+   * Admits the request and stores the message in one step, where that can be done. Absent = it cannot.
+   * @returns null where nothing was done
+   */
+  readonly take?: (
+    courier: Courier,
+    prepared: Prepared,
+    message: TakeTerms,
+  ) => Promise<Taken | null>;
   readonly classify: (
     courier: Courier,
     prepared: Prepared,
     messageId: string,
     receivedAtMs: number,
   ) => Promise<Classified[]>;
+}
+
+export interface TakeTerms {
+  readonly messageId: string;
+  readonly receivedAtMs: number;
+  /** Of the configuration that names the courier. */
+  readonly version: number;
+}
+
+export interface Taken {
+  readonly rate: RateVerdict;
+  /** Where the rate let it through. */
+  readonly judge: () => Promise<Classified[]>;
 }
 
 interface Read<Prepared> {
@@ -64,13 +97,24 @@ interface Receiving extends Runtime, AuthenticateDeps {
   readonly findPeer: (request: Request, server: Received["server"]) => Peer;
   /** Couriers whose last request was refused: the next one is not read before it is admitted. */
   readonly refused: Set<string>;
+  /** Messages that are being received. */
+  underWay: number;
 }
+
+/** A larger message is read for longer, and holds more than one event. */
+const AT_ONCE_BYTES = 16_384;
 
 /** @param findPeer the far end of a request */
 export function messageReceiver(deps: Runtime & AuthenticateDeps, findPeer: Receiving["findPeer"]) {
-  const receiving: Receiving = { ...deps, findPeer, refused: new Set() };
-  return <Prepared>(received: Received, handler: MessageHandler<Prepared>) =>
-    receive(receiving, received, handler);
+  const receiving: Receiving = { ...deps, findPeer, refused: new Set(), underWay: 0 };
+  return async <Prepared>(received: Received, handler: MessageHandler<Prepared>) => {
+    receiving.underWay += 1;
+    try {
+      return await receive(receiving, received, handler);
+    } finally {
+      receiving.underWay -= 1;
+    }
+  };
 }
 
 async function receive<Prepared>(
@@ -78,31 +122,53 @@ async function receive<Prepared>(
   received: Received,
   handler: MessageHandler<Prepared>,
 ): Promise<Response> {
-  const { redis, live, log, findPeer, refused } = deps;
+  const { live, findPeer, refused } = deps;
   const { request, server } = received;
   const peer = () => findPeer(request, server);
   const bearer = await bearerOf(deps, request.headers.get("authorization"));
-  const expected = bearer.courierIn(live.configuration());
+  const configuration = live.configuration();
+  const expected = bearer.courierIn(configuration);
   if (expected) noteRequester(request, { tenant: `courier ${expected.code}`, key: null });
-  const admission = authenticate(deps, bearer, peer);
-  const early =
+  const known =
     expected && !refused.has(expected.code) && mayReadEarly(expected, peer, handler)
-      ? startReading(deps, received, expected, handler)
+      ? expected
       : null;
-  const { courier, rateHeaders } = await admission.catch((error) => {
+  const isTakenAtOnce = known !== null && mayTake(deps, request, handler);
+  const early = known ? startReading(deps, received, known, handler, isTakenAtOnce) : null;
+  const taken =
+    early && isTakenAtOnce ? await take(deps, early, configuration.version, handler) : null;
+  if (taken) return taken;
+  const { courier, rateHeaders } = await authenticate(deps, bearer, peer).catch((error) => {
     if (expected) refused.add(expected.code);
     throw error;
   });
   refused.delete(courier.code);
-  try {
+  return answer(deps, rateHeaders, async () => {
     if (handler.requiresActivation && !courier.acceptingEvents) throw notAccepting();
     // The courier may be another one since, or have another configuration: then only the bytes can be used.
     const { envelope, prepared } = await (early?.courier === courier
       ? early.read
-      : read(deps, request, early?.body ?? readBodyOf(received), courier, handler));
+      : read(deps, request, early?.body ?? readBodyOf(received), courier, handler, false));
     const receivedAtMs = live.now();
     const { messageId } = envelope;
     const results = await handler.classify(courier, prepared, messageId, receivedAtMs);
+    return { messageId, receivedAtMs, results };
+  });
+}
+
+interface Judged {
+  readonly messageId: string;
+  readonly receivedAtMs: number;
+  readonly results: readonly Classified[];
+}
+
+async function answer(
+  { redis, log }: Receiving,
+  rateHeaders: RateHeaders,
+  judge: () => Promise<Judged>,
+): Promise<Response> {
+  try {
+    const { messageId, receivedAtMs, results } = await judge();
     const body = JSON.stringify(messageReport(messageId, receivedAtMs, results));
     const headers = { "content-type": "application/json", ...rateHeaders };
     return new Response(body, { headers });
@@ -111,16 +177,59 @@ async function receive<Prepared>(
   }
 }
 
+/**
+ * Whether a message is tried to be taken in one step. Those that come together share their steps instead, which costs the store less.
+ */
+function mayTake<Prepared>(
+  { underWay }: Receiving,
+  request: Request,
+  handler: MessageHandler<Prepared>,
+): boolean {
+  const bytes = Number(request.headers.get("content-length") ?? Number.POSITIVE_INFINITY);
+  return handler.take !== undefined && underWay === 1 && bytes <= AT_ONCE_BYTES;
+}
+
+/** @returns null where nothing was done: the message is admitted and classified, and its problem told, as any other */
+async function take<Prepared>(
+  deps: Receiving,
+  { courier, read }: EarlyReading<Prepared>,
+  version: number,
+  handler: MessageHandler<Prepared>,
+): Promise<Response | null> {
+  const { redis, live, log, refused } = deps;
+  const message = await read.catch(() => null);
+  if (message === null) return null;
+  const { messageId } = message.envelope;
+  const receivedAtMs = live.now();
+  const taking = handler.take?.(courier, message.prepared, { version, messageId, receivedAtMs });
+  const taken = await taking?.catch((error) => {
+    // The store that counts is unavailable: nothing remains for now.
+    const unknown = headersOf({ limit: courier.burst, remaining: 0 });
+    throw withHeaders(toProblem(error, redis, log), unknown);
+  });
+  if (!taken) return null;
+  const { rate, judge } = taken;
+  const rateHeaders = headersOf(rate);
+  if (!rate.allowed) {
+    refused.add(courier.code);
+    throw withHeaders(tooManyRequests(rate), rateHeaders);
+  }
+  return answer(deps, rateHeaders, async () => {
+    return { messageId, receivedAtMs, results: await judge() };
+  });
+}
+
 function startReading<Prepared>(
   deps: Receiving,
   received: Received,
   courier: Courier,
   handler: MessageHandler<Prepared>,
+  isTakenAtOnce: boolean,
 ): EarlyReading<Prepared> {
   const body = readBodyOf(received);
   const early = deps.live
     .followTestClock()
-    .then(() => read(deps, received.request, body, courier, handler));
+    .then(() => read(deps, received.request, body, courier, handler, isTakenAtOnce));
   for (const unheard of [body, early]) unheard.catch(() => {});
   return { courier, body, read: early };
 }
@@ -132,6 +241,7 @@ async function read<Prepared>(
   body: Promise<Uint8Array>,
   courier: Courier,
   handler: MessageHandler<Prepared>,
+  isTakenAtOnce: boolean,
 ): Promise<Read<Prepared>> {
   const { envelope, message } = await readMessage(deps, request, await body, courier);
   const receivedAtMs = deps.live.now();
@@ -139,7 +249,8 @@ async function read<Prepared>(
     const faults = message.check(event);
     return faults.length > 0 ? faults : checkTime(event as CourierEvent, receivedAtMs);
   };
-  return { envelope, prepared: await handler.prepare(courier, { ...message, check }) };
+  const prepared = await handler.prepare(courier, { ...message, check }, isTakenAtOnce);
+  return { envelope, prepared };
 }
 
 /** Whether nothing but its rate may still refuse a courier. */
