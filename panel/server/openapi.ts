@@ -30,9 +30,9 @@ import {
   CodeMapping,
   MappingAnswer,
   PreviewAnswer,
-  RemapPreview,
   SuggestionView,
 } from "#panel/server/couriers/mapping.ts";
+import { RemapPreview } from "#panel/server/couriers/preview-remap.ts";
 import {
   NewQualityLink,
   QualityLinkView,

@@ -25,6 +25,7 @@ import {
   outcomeOf,
 } from "#core/webhooks/rules/delivery-outcome.ts";
 import { faultWaitMs, parseRetryAfter } from "#core/webhooks/rules/retry-schedule.ts";
+import { shownHeaders } from "#core/webhooks/rules/shown-answer.ts";
 import {
   type EncodedBody,
   encodeBody,
@@ -155,6 +156,8 @@ async function sendRequest(
       durationMs,
       error,
       responseSnippet,
+      // Of a success nobody reads them, and there are many.
+      responseHeaders: error === null ? null : shownHeaders(sent.responseHeaders),
       request: sentRequest(to, body),
     },
     sign: loadSignOf({ httpStatus, error }, isSlower),
@@ -267,6 +270,7 @@ export function postponed({ live, random }: SendDeps, leased: Leased): Finished 
       durationMs: 0,
       error: INTERNAL_ERROR,
       responseSnippet: null,
+      responseHeaders: null,
       request: null,
     },
     isOwnFault: true,

@@ -8,6 +8,7 @@ import { startTickingThroughOutages } from "#core/platform/redis/outage.ts";
 import { openWaker } from "#core/platform/redis/wake.ts";
 import type { StatusPair } from "#core/statuses/rules/status.ts";
 import { errorOf, meaningOf } from "#core/webhooks/rules/delivery-outcome.ts";
+import { shownHeaders } from "#core/webhooks/rules/shown-answer.ts";
 import { type WebhookEvent, webhookPayload } from "#core/webhooks/rules/webhook-payload.ts";
 import { sampleIn } from "#core/webhooks/rules/webhook-sample.ts";
 import { clearFailing, DELETED_REASON } from "#core/webhooks/store/endpoints.ts";
@@ -90,6 +91,7 @@ const GONE: TestResult = {
   durationMs: 0,
   error: DELETED_REASON,
   payload: null,
+  answer: null,
 };
 
 /** Internal errors are reported to the panel too, so that it does not wait for nothing. */
@@ -133,5 +135,9 @@ async function sendTest(
     durationMs: sent.durationMs,
     error: errorOf(sent),
     payload,
+    answer:
+      sent.kind === "answered"
+        ? { headers: shownHeaders(sent.responseHeaders) ?? {}, body: sent.responseSnippet }
+        : null,
   };
 }

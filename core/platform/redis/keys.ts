@@ -464,7 +464,7 @@ const webhookKeysOf = (n: number) => {
     failed: (endpointId: string) => `${tag}:df:${endpointId}`,
     /** Sorted set of an endpoint's deliveries by creation that were replayed so late that they outlive their 30 days. */
     late: (endpointId: string) => `${tag}:dlate:${endpointId}`,
-    /** Hash: attempts of an endpoint in one hour (since 1970) by result and by latency bucket. */
+    /** Hash: attempts of an endpoint in one hour (since 1970) by result, and by status and latency bucket. */
     attempts: (endpointId: string, hour: number) => `${tag}:dh:${endpointId}:${hour}`,
     /** Set of the ids of replays of whole windows that are not done. */
     replays: `${tag}:replays`,

@@ -3,6 +3,8 @@
  * signature there could send its body again for as long as receivers accept it. So signatures are masked.
  */
 
+import { limit } from "#core/platform/schema/limit.ts";
+
 const MASK = "***";
 /** Both headers of a signature, and both forms of one: 64 hexadecimal digits, 44 characters of base64. */
 const SIGNED = /^(?:x-service-signature|webhook-signature)$/i;
@@ -36,4 +38,24 @@ export function withoutOwnSignatures(
 /** The same where the request is not at hand. */
 export function withoutSignatures(text: string): string {
   return text.replace(HEX, `$1${MASK}`).replace(BASE64, `$1${MASK}`);
+}
+
+const HEADERS_SHOWN = limit(20, "headers of a receiver's answer that are kept", "the first ones");
+const HEADER_SHOWN_LENGTH = limit(
+  200,
+  "characters kept of a header of a receiver's answer",
+  "the rest is cut off",
+);
+/** Values that are, or may be, somebody's credentials. */
+const CREDENTIAL = /cookie|auth|token|secret|signature|key|session|password/i;
+
+/** @param lines names and values in turn @returns null when there are none */
+export function shownHeaders(lines: readonly string[]): Readonly<Record<string, string>> | null {
+  const shown = new Map<string, string>();
+  for (let at = 0; at + 1 < lines.length && shown.size < HEADERS_SHOWN; at += 2) {
+    const [name = "", value = ""] = [lines[at], lines[at + 1]];
+    const masked = CREDENTIAL.test(name) ? MASK : withoutSignatures(value);
+    shown.set(name.slice(0, HEADER_SHOWN_LENGTH), masked.slice(0, HEADER_SHOWN_LENGTH));
+  }
+  return shown.size === 0 ? null : Object.fromEntries(shown);
 }

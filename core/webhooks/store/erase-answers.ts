@@ -22,8 +22,9 @@ async function eraseSnippets(redis: Redis, key: string): Promise<void> {
     const from = await redis.hGet(key, "a");
     if (!from) return;
     const attempts = readAttempts(from);
-    if (attempts.every(({ responseSnippet }) => responseSnippet === null)) return;
-    const erased = attempts.map((one) => attemptText({ ...one, responseSnippet: null }));
+    const nothing = { responseSnippet: null, responseHeaders: null };
+    if (attempts.every((one) => Bun.deepEquals({ ...one, ...nothing }, one))) return;
+    const erased = attempts.map((one) => attemptText({ ...one, ...nothing }));
     if (await swapField(redis, key, "a", { from, to: `[${erased.join(",")}]` })) return;
   }
 }

@@ -32,6 +32,11 @@ export interface TestResult {
   readonly error: string | null;
   /** What was sent; null if the endpoint is gone. */
   readonly payload: WebhookPayload | null;
+  /** What came back; null when no answer did. */
+  readonly answer: {
+    readonly headers: Readonly<Record<string, string>>;
+    readonly body: string | null;
+  } | null;
 }
 
 /** Asks for a test event and waits for its result; null when nobody sends webhooks at the moment. */

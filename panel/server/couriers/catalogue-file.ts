@@ -28,8 +28,7 @@ import {
 } from "./catalogue-csv.ts";
 import { courierOf, readCourier } from "./courier-of.ts";
 import { entriesOf, importCatalogue } from "./map-code.ts";
-import { RemapPreview } from "./mapping.ts";
-import { type Preview, previewRemap } from "./preview-remap.ts";
+import { type Preview, previewRemap, RemapPreview } from "./preview-remap.ts";
 import { RemapView, shortViewOf } from "./remaps.ts";
 
 const entry = Type.Unsafe<CatalogueEntry>(SetupCatalogueEntry);

@@ -168,24 +168,27 @@ export function revertRemap(redis: Redis, id: string, nowMs: number): Promise<Re
     const known = await listRemaps(redis, remap.courier, 0, LOOKED_BACK);
     const own = known.find(({ reverts }) => reverts === id);
     if (own) return own.state === "announced" ? finished(redis, own) : own;
-    const current = new Map(
-      (await readCourier(redis, remap.courier)).catalogue.map((entry) => [entry.code, entry]),
-    );
-    const changed = remap.entries.filter(
-      ({ code, after }) => !sameMapping(current.get(code), after),
-    );
-    if (changed.length > 0) {
-      const codes = changed.slice(0, 10).map(({ code }) => code);
-      const detail = "Some of its codes have been remapped since; revert those first.";
-      throw new Problem(409, "REMAP_SUPERSEDED", detail, { members: { codes } });
-    }
-    const entries = remap.entries.map(({ code, before }) => ({
-      code,
-      before: current.get(code) ?? null,
-      after: before,
-    }));
+    const entries = await entriesBefore(redis, remap);
     return ordered(redis, { courier: remap.courier, by: BY, entries, reverts: id }, nowMs);
   });
+}
+
+/** What taking a remap back would change. @throws {Problem} 409: its codes have been remapped since */
+export async function entriesBefore(redis: Redis, remap: Remap): Promise<RemapEntry[]> {
+  const current = new Map(
+    (await readCourier(redis, remap.courier)).catalogue.map((entry) => [entry.code, entry]),
+  );
+  const changed = remap.entries.filter(({ code, after }) => !sameMapping(current.get(code), after));
+  if (changed.length > 0) {
+    const codes = changed.slice(0, 10).map(({ code }) => code);
+    const detail = "Some of its codes have been remapped since; revert those first.";
+    throw new Problem(409, "REMAP_SUPERSEDED", detail, { members: { codes } });
+  }
+  return remap.entries.map(({ code, before }) => ({
+    code,
+    before: current.get(code) ?? null,
+    after: before,
+  }));
 }
 
 function catalogueFull(): Problem {

@@ -33,15 +33,11 @@ import { isTheirs } from "#panel/server/owners.ts";
 import { noteChange, noteNoChange, panelRoutes } from "#panel/server/panel-routes.ts";
 import { courierOf } from "./courier-of.ts";
 import { mapCode, type WantedMapping, wantedEntry } from "./map-code.ts";
-import { previewRemap } from "./preview-remap.ts";
+import { previewRemap, RemapPreview } from "./preview-remap.ts";
 import { RemapView, viewOf } from "./remaps.ts";
 import { createSuggestions } from "./suggestions.ts";
 
 const instant = Type.String({ description: "ISO 8601" });
-const pair = Type.Object({
-  status: Type.Unsafe<Status>(StatusSchema),
-  detail: Type.Integer({ description: "0 = none" }),
-});
 const entry = Type.Unsafe<CatalogueEntry>(SetupCatalogueEntry);
 
 export const CodeMapping = Type.Object(
@@ -96,23 +92,6 @@ export const MappingAnswer = Type.Object({
   remap: Type.Union([RemapView, Type.Null()], {
     description: "null when no event is mapped otherwise than before",
   }),
-});
-
-export const RemapPreview = Type.Object({
-  examined: Type.Integer({ description: "shipments looked at" }),
-  complete: Type.Boolean({ description: "false when there are more shipments than it looks at" }),
-  events: Type.Integer(),
-  shipments: Type.Integer(),
-  states: Type.Array(Type.Object({ before: pair, after: pair, shipments: Type.Integer() })),
-  webhooks: Type.Array(
-    Type.Object({
-      endpointId: Type.String(),
-      endpoint: Type.String(),
-      channel: Type.String(),
-      verdict: Type.String(),
-      count: Type.Integer(),
-    }),
-  ),
 });
 
 export const PreviewAnswer = Type.Object({ entry, preview: RemapPreview });

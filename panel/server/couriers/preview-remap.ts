@@ -1,11 +1,12 @@
 /** What a new mapping would change, without changing anything. */
 
+import { Type } from "@sinclair/typebox";
 import type { Configuration } from "#core/configuration/store/configuration.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import { type Refolded, refold } from "#core/shipments/rules/refold.ts";
 import { missingOf } from "#core/shipments/store/shipments.ts";
 import type { CatalogueEntry } from "#core/statuses/rules/map-status.ts";
-import type { Status, StatusPair } from "#core/statuses/rules/status.ts";
+import { type Status, type StatusPair, StatusSchema } from "#core/statuses/rules/status.ts";
 import {
   type Remapping,
   type RemapScope,
@@ -17,6 +18,28 @@ import { decide, type Verdict } from "#core/webhooks/rules/trigger.ts";
 
 /** Shipments a preview looks at; with more of them it tells what it has seen so far and that it is not complete. */
 const EXAMINED_LIMIT = 20_000;
+
+const pair = Type.Object({
+  status: Type.Unsafe<Status>(StatusSchema),
+  detail: Type.Integer({ description: "0 = none" }),
+});
+
+export const RemapPreview = Type.Object({
+  examined: Type.Integer({ description: "shipments looked at" }),
+  complete: Type.Boolean({ description: "false when there are more shipments than it looks at" }),
+  events: Type.Integer(),
+  shipments: Type.Integer(),
+  states: Type.Array(Type.Object({ before: pair, after: pair, shipments: Type.Integer() })),
+  webhooks: Type.Array(
+    Type.Object({
+      endpointId: Type.String(),
+      endpoint: Type.String(),
+      channel: Type.String(),
+      verdict: Type.String(),
+      count: Type.Integer(),
+    }),
+  ),
+});
 
 export interface Preview {
   /** Shipments looked at. */

@@ -7,6 +7,7 @@ import { nullableText } from "#core/platform/schema/nullable.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { SetupCatalogueEntry } from "#core/setup/rules/setup.ts";
 import type { CatalogueEntry } from "#core/statuses/rules/map-status.ts";
+import { scopeOf } from "#core/statuses/store/remappings.ts";
 import { countRemaps, listRemaps, type Remap, readRemap } from "#core/statuses/store/remaps.ts";
 import {
   cursorBehind,
@@ -17,7 +18,8 @@ import {
 import { notFound } from "#panel/server/not-found.ts";
 import { noteNoChange, panelRoutes } from "#panel/server/panel-routes.ts";
 import { courierOf } from "./courier-of.ts";
-import { revertRemap } from "./map-code.ts";
+import { entriesBefore, revertRemap } from "./map-code.ts";
+import { previewRemap, RemapPreview } from "./preview-remap.ts";
 
 /** Of a remap in a list: an upload may change thousands. */
 const ENTRIES_SHOWN = limit(
@@ -49,6 +51,7 @@ export const RemapView = Type.Object({
     { description: `the codes; in lists and answers to uploads the first ${ENTRIES_SHOWN}` },
   ),
 });
+const RevertPreview = Type.Object({ preview: RemapPreview });
 export type RemapView = Static<typeof RemapView>;
 
 export function remapRoutes(runtime: Runtime) {
@@ -87,7 +90,11 @@ export function remapRoutes(runtime: Runtime) {
     )
     .post(
       "/panel/api/remaps/:id/revert",
-      async ({ params, request }) => {
+      async ({ params, query, request }) => {
+        if (query.preview === "true") {
+          noteNoChange(request);
+          return previewRevert(runtime, params.id);
+        }
         const nowMs = live.now();
         const remap = await revertRemap(redis, params.id, nowMs);
         // It was reverted before.
@@ -96,11 +103,30 @@ export function remapRoutes(runtime: Runtime) {
       },
       route({
         access: { can: "catalogue:write", of: "installation" },
-        response: RemapView,
-        summary: "Map the codes of a remap as before it",
+        query: Type.Object({ preview: Type.Optional(Type.Literal("true")) }),
+        response: Type.Union([RemapView, RevertPreview]),
+        summary:
+          "Map the codes of a remap as before it; `preview=true` tells what would change and changes nothing",
         errors: ["REMAP_NOT_FOUND", "REMAP_SUPERSEDED", "CONFIGURATION_BUSY"],
       }),
     );
+}
+
+/** @throws {Problem} 404, 409 */
+async function previewRevert({ redis, live }: Runtime, id: string) {
+  const remap = await readRemap(redis, id);
+  if (!remap) throw notFound("remap");
+  const configuration = await live.refresh();
+  const { catalogue } = courierOf(configuration, remap.courier);
+  const entries = await entriesBefore(redis, remap);
+  const isScan = entries.some(({ before }) => before?.status !== undefined || before?.rules);
+  const after = new Map(catalogue);
+  for (const { code, after: entry } of entries) {
+    if (entry) after.set(code, entry);
+    else after.delete(code);
+  }
+  const scope = scopeOf(remap.courier, entries, isScan);
+  return { preview: await previewRemap(redis, configuration, scope, [...after.values()]) };
 }
 
 export function viewOf(remap: Remap): RemapView {

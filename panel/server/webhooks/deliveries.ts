@@ -23,11 +23,13 @@ import {
   searchDeliveries,
 } from "#core/webhooks/store/deliveries/delivery-log.ts";
 import {
+  countReplay,
   latestReplays,
   REPLAYS_LISTED,
   readReplay,
   replayDeliveries,
   startReplay,
+  stopReplay,
 } from "#core/webhooks/store/deliveries/replays.ts";
 import { signedHeaders } from "#core/webhooks/store/signed-headers.ts";
 import { deliveryBody } from "#core/webhooks/store/webhook-body.ts";
@@ -35,7 +37,7 @@ import type { PanelDeps } from "#panel/server/caller.ts";
 import { jsonBody } from "#panel/server/http/checked-body.ts";
 import { limitOf, listQuery, PAGE, wrongCursor } from "#panel/server/http/list-page.ts";
 import { notFound } from "#panel/server/not-found.ts";
-import { panelRoutes } from "#panel/server/panel-routes.ts";
+import { noteChange, noteNoChange, panelRoutes } from "#panel/server/panel-routes.ts";
 import {
   channelOf,
   endpointOf,
@@ -92,6 +94,14 @@ const ReplayList = Type.Object({ items: Type.Array(ReplayView) });
 const SignedRequest = Type.Object({
   headers: Type.Record(Type.String(), Type.String()),
   body: Type.String({ description: "the bytes that the signature is over" }),
+});
+
+const ReplayPreview = Type.Object({
+  preview: Type.Object({
+    deliveries: Type.Integer({ description: "failed ones of the window" }),
+    shipments: Type.Integer({ description: "that they are about, of the newest 5,000" }),
+    isComplete: Type.Boolean({ description: "false: more deliveries than were looked at" }),
+  }),
 });
 
 const WindowBody = Type.Object(
@@ -192,25 +202,6 @@ function replayRoutes(runtime: Deps) {
         ],
       }),
     )
-    .post(
-      "/panel/api/webhooks/:endpointId/replay",
-      async ({ params, body, set }) => {
-        const replayId = await replayWindow(runtime, params.endpointId, body);
-        set.status = 202;
-        return replayOf(runtime, params.endpointId, replayId);
-      },
-      route({
-        access: { can: "webhooks:replay", of: "endpoint" },
-        response: { 202: ReplayView },
-        summary: "Queue the failed deliveries of a window as new, paced",
-        errors: ["ENDPOINT_DISABLED", "TOO_MANY_REPLAYS"],
-        body: jsonBody(WindowBody, {
-          from: "2026-11-20T00:00:00+01:00",
-          to: "2026-11-21T00:00:00+01:00",
-          mode: "latest_per_shipment",
-        }),
-      }),
-    )
     .get(
       "/panel/api/webhooks/:endpointId/replays",
       async ({ params: { endpointId } }) => {
@@ -225,6 +216,7 @@ function replayRoutes(runtime: Deps) {
         summary: `The ${REPLAYS_LISTED} latest replays of windows, the newest first`,
       }),
     )
+    .use(windowRoutes(runtime))
     .get(
       "/panel/api/webhooks/:endpointId/replays/:replayId",
       ({ params }) => replayOf(runtime, params.endpointId, params.replayId),
@@ -232,6 +224,53 @@ function replayRoutes(runtime: Deps) {
         access: { can: "webhooks:read", of: "endpoint" },
         response: ReplayView,
         summary: "How far the replay of a window has come",
+        errors: ["REPLAY_NOT_FOUND"],
+      }),
+    );
+}
+
+function windowRoutes(runtime: Deps) {
+  return panelRoutes(runtime, "window-replays")
+    .post(
+      "/panel/api/webhooks/:endpointId/replay",
+      async ({ params, body, query, request, set }) => {
+        if (query.preview === "true") {
+          noteNoChange(request);
+          return countWindow(runtime, params.endpointId, body);
+        }
+        const replayId = await replayWindow(runtime, params.endpointId, body);
+        set.status = 202;
+        return replayOf(runtime, params.endpointId, replayId);
+      },
+      route({
+        access: { can: "webhooks:replay", of: "endpoint" },
+        query: Type.Object({ preview: Type.Optional(Type.Literal("true")) }),
+        response: { 200: ReplayPreview, 202: ReplayView },
+        summary:
+          "Queue the failed deliveries of a window as new, paced; `preview=true` counts them first",
+        errors: ["ENDPOINT_DISABLED", "TOO_MANY_REPLAYS"],
+        body: jsonBody(WindowBody, {
+          from: "2026-11-20T00:00:00+01:00",
+          to: "2026-11-21T00:00:00+01:00",
+          mode: "latest_per_shipment",
+        }),
+      }),
+    )
+    .delete(
+      "/panel/api/webhooks/:endpointId/replays/:replayId",
+      async ({ params, request }) => {
+        const { endpointId, replayId } = params;
+        const before = await replayOf(runtime, endpointId, replayId);
+        const replay = await readReplay(runtime.redis, replayId);
+        if (replay?.state === "running") await stopReplay(runtime.redis, replay);
+        const after = await replayOf(runtime, endpointId, replayId);
+        noteChange(request, { state: before.state }, { state: after.state });
+        return after;
+      },
+      route({
+        access: { can: "webhooks:replay", of: "endpoint" },
+        response: ReplayView,
+        summary: "Stop a replay of a window; what it has queued stays queued",
         errors: ["REPLAY_NOT_FOUND"],
       }),
     );
@@ -394,6 +433,26 @@ function readCursor(cursor: string, filters: string): LogCursor {
   return { beforeMs: Number(match[1]), skip: Number(match[2]) };
 }
 
+/** @throws {Problem} 422 */
+function windowOf({ from, to }: Static<typeof WindowBody>) {
+  const fromMs = instantOfBody("from", from, false);
+  const toMs = instantOfBody("to", to, true);
+  if (fromMs > toMs) throw new Problem(422, "INVALID_BODY", "from is later than to.");
+  return { fromMs, toMs };
+}
+
+/** @throws {Problem} 404, 422 */
+async function countWindow(
+  { redis, live }: Runtime,
+  endpointId: string,
+  body: Static<typeof WindowBody>,
+): Promise<Static<typeof ReplayPreview>> {
+  const { channel } = endpointOf(await live.refresh(), endpointId);
+  const window = { endpointId, ...windowOf(body) };
+  const partition = companyPartition(channel.companyId);
+  return { preview: { ...(await countReplay(redis, partition, window, live.now())) } };
+}
+
 /** @throws {Problem} 404, 409, 422 */
 async function replayWindow(
   { redis, live }: Runtime,
@@ -401,9 +460,7 @@ async function replayWindow(
   body: Static<typeof WindowBody>,
 ): Promise<string> {
   const { endpoint, channel } = endpointOf(await live.refresh(), endpointId);
-  const fromMs = instantOfBody("from", body.from, false);
-  const toMs = instantOfBody("to", body.to, true);
-  if (fromMs > toMs) throw new Problem(422, "INVALID_BODY", "from is later than to.");
+  const { fromMs, toMs } = windowOf(body);
   refuseDisabled(endpoint);
   const replayId = await startReplay(redis, companyPartition(channel.companyId), {
     endpointId,

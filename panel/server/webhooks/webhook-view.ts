@@ -115,6 +115,10 @@ const attemptMembers = {
       description: "the first 1,024 bytes of the answer; signatures in it are masked",
     }),
   ),
+  responseHeaders: Type.Union([Type.Record(Type.String(), Type.String()), Type.Null()], {
+    description:
+      "of a failed attempt, the first 20; values of cookies and credentials are masked. null = not kept",
+  }),
   request: Type.Union([RequestView, Type.Null()], { description: "null = nothing was sent" }),
 };
 const AttemptView = Type.Object(attemptMembers);
@@ -249,11 +253,18 @@ export const ReplayView = Type.Object({
   passedOver: Type.Integer({
     description: "not failed any more, or an older one of a shipment that had its delivery",
   }),
+  passedOverBecause: Type.Object(
+    {
+      older: Type.Integer({ description: "an older one of a shipment that had its delivery" }),
+      notFailed: Type.Integer({ description: "delivered, queued again or gone meanwhile" }),
+    },
+    { description: "adds up to passedOver" },
+  ),
   startedAt: instant,
 });
 
 export function replayView(replay: Replay): Static<typeof ReplayView> {
-  const { replayId, endpointId, mode, state, queued, passedOver } = replay;
+  const { replayId, endpointId, mode, state, queued, passedOver, older } = replay;
   return {
     replayId,
     endpointId,
@@ -261,6 +272,7 @@ export function replayView(replay: Replay): Static<typeof ReplayView> {
     state,
     queued,
     passedOver,
+    passedOverBecause: { older, notFailed: passedOver - older },
     from: isoOf(replay.fromMs),
     to: isoOf(replay.toMs),
     startedAt: isoOf(replay.startedAtMs),

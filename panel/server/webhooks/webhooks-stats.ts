@@ -45,6 +45,17 @@ const Stats = Type.Object({
     }),
   }),
   total: Type.Object(figures),
+  codes: Type.Array(
+    Type.Object({
+      code: Type.String({
+        description: "an HTTP status such as 503, the others of a hundred such as 4xx, or none",
+      }),
+      attempts: Type.Integer(),
+      p50Ms: figures.p50Ms,
+      p95Ms: figures.p95Ms,
+    }),
+    { description: "by what was answered, the most frequent first" },
+  ),
   hours: Type.Array(Type.Object({ hour: instant, ...figures }), {
     description: "hours without an attempt are left out",
   }),
@@ -81,6 +92,7 @@ export function webhookStatsRoute(runtime: Runtime) {
         to: isoOf(toMs),
         now: { ...depths, concurrency, pausedUntil },
         total: figuresOf(stats.total),
+        codes: [...stats.codes],
         hours: stats.hours.map((one) => ({ hour: isoOf(one.hour * HOUR_MS), ...figuresOf(one) })),
       };
     },

@@ -36,6 +36,18 @@ const Tested = Type.Object({
   payload: Type.Union([Type.Unsafe<WebhookPayload>(WebhookPayload), Type.Null()], {
     description: "the body that was sent; null if the endpoint was deleted meanwhile",
   }),
+  answer: Type.Union(
+    [
+      Type.Object({
+        headers: Type.Record(Type.String(), Type.String(), {
+          description: "the first 20; values of cookies and credentials are masked",
+        }),
+        body: Type.Union([Type.String(), Type.Null()], { description: "its first 1,024 bytes" }),
+      }),
+      Type.Null(),
+    ],
+    { description: "what the receiver answered; null when no answer came" },
+  ),
 });
 
 const StatusDetails = Type.Object({
@@ -63,7 +75,7 @@ export function webhookTestRoutes(runtime: Runtime) {
         if (!result) {
           throw new Problem(503, "NOBODY_SENDS", "No process sends webhooks at the moment.");
         }
-        const { payload: _, ...outcome } = result;
+        const { payload: _, answer: __, ...outcome } = result;
         noteChange(request, null, { ...pair, ...outcome });
         return { ...result };
       },

@@ -299,7 +299,12 @@ export const it: Messages = {
     previousSecret: "Il vecchio segreto firma fino a",
     log: "Consegne",
     health: "Salute",
-    healthLead: "Tentativi delle ultime 24 ore.",
+    healthLead: "Tentativi, per ore intere.",
+    period: "Periodo",
+    periods: { "1h": "1 h", "24h": "24 h", "7d": "7 g", "30d": "30 g" },
+    byCode: "Risposta",
+    noAnswer: "Nessuna risposta",
+    share: "Quota",
     successRate: "Successo",
     successDay: "Successo, ultime 24 h",
     queued: "In coda",
@@ -405,6 +410,17 @@ export const it: Messages = {
     replayBegun: "Avviato",
     replayWindow: "Consegne di",
     replayStates: { running: "Invio in corso", done: "Tutto in coda", stopped: "Fermato" },
+    passedOverOlder: (count) =>
+      counted(
+        count,
+        "meno recente della stessa spedizione",
+        "meno recenti delle stesse spedizioni",
+      ),
+    passedOverNotFailed: (count) => counted(count, "non più fallita", "non più fallite"),
+    willSendEach: (deliveries, shipments) =>
+      `Verranno inviate di nuovo ${counted(deliveries, "consegna fallita", "consegne fallite")} di ${counted(shipments, "spedizione", "spedizioni")}.`,
+    willSendLatest: (shipments, deliveries) =>
+      `Verrà inviata di nuovo una consegna per ciascuna di ${counted(shipments, "spedizione", "spedizioni")}, su ${counted(deliveries, "consegna fallita", "consegne fallite")}.`,
     replayed: (queued, passed) => `${queued} in coda, ${counted(passed, "saltato", "saltati")}`,
     pull: "I merchant che preferiscono il polling possono recuperare con questa chiamata:",
   },

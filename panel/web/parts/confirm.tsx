@@ -33,7 +33,9 @@ export function Confirm({
       closeButtonProps={{ "aria-label": t.common.close }}
     >
       <Stack>
-        <Text size="sm">{text}</Text>
+        <Text component="div" size="sm">
+          {text}
+        </Text>
         <Group justify="end">
           <Button variant="default" onClick={onClose} disabled={isPending}>
             {t.common.cancel}

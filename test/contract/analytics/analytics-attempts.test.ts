@@ -303,6 +303,7 @@ describe("at the mark", () => {
       durationMs: 7,
       error: null,
       responseSnippet: null,
+      responseHeaders: null,
       request: null,
     };
     return {

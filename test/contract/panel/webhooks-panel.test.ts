@@ -323,9 +323,15 @@ describe("test event, disable, enable", () => {
     const { body } = await make();
     const sent = await panel.call("POST", path(body.id, "/test"));
     expect(sent).toMatchObject({ status: 200, body: { delivered: true, httpStatus: 200 } });
-    receiver.behave(500);
+    const headers = { "X-Why": "no disk", Authorization: "Bearer of-the-receiver" };
+    receiver.behave((_, response) => void response.writeHead(500, headers).end("sorry"));
     const failed = await panel.call("POST", path(body.id, "/test"));
-    expect(failed.body).toMatchObject({ delivered: false, httpStatus: 500, error: "status 500" });
+    expect(failed.body).toMatchObject({
+      delivered: false,
+      httpStatus: 500,
+      error: "status 500",
+      answer: { headers: { "X-Why": "no disk", Authorization: "***" }, body: "sorry" },
+    });
     expect(receiver.requests.map(({ body: sentBody }) => sentBody.type)).toEqual([
       "webhook.test",
       "webhook.test",

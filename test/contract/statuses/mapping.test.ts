@@ -365,7 +365,12 @@ describe("versions", () => {
   test("every change is listed with who, when, before and after, and can be taken back", async () => {
     const id = await shipmentWith([{ status: status(code), occurredAt: at(12) }, {}]);
     const first = await mapAndWait({ status: "DELIVERED", terminal: true, description: "Done" });
-    const reverted = await panel.call("POST", `/panel/api/remaps/${first.id}/revert`);
+    const path = `/panel/api/remaps/${first.id}/revert`;
+    const seen = await panel.call("POST", `${path}?preview=true`);
+    expect(seen.body.preview.shipments).toBeGreaterThan(0);
+    expect((await panel.call("GET", `/panel/api/remaps/${first.id}`)).body.id).toBe(first.id);
+    const reverted = await panel.call("POST", path);
+    expect(seen.body.preview.complete).toBe(true);
     const again = await panel.call("POST", `/panel/api/remaps/${first.id}/revert`);
     expect(again.body.id).toBe(reverted.body.id);
     await done(reverted.body.id);

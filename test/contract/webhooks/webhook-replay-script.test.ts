@@ -198,7 +198,13 @@ describe("a replay of a window", () => {
     expect(await replay(ids, { at: "x", after: "y" })).toEqual([1, 0, 0]);
     expect(await statesOf(...ids)).toEqual(["queued", "delivered", "waiting"]);
     expect(await queueOf("a")).toEqual(["failed"]);
-    expect(await standing()).toEqual({ at: "y", state: "running", queued: "4", passedOver: "3" });
+    expect(await standing()).toEqual({
+      at: "y",
+      state: "running",
+      queued: "4",
+      passedOver: "3",
+      older: "0",
+    });
     expect(await store.redis.sMembers("replays")).toHaveLength(2);
     expect(await store.redis.exists("served")).toBe(0);
   });
@@ -225,7 +231,13 @@ describe("a replay of a window", () => {
     expect(await store.redis.pTTL("served")).toBeWithin(LOGGED_MS - 60_000, LOGGED_MS + 1);
     const last = { at: "y", after: "z", isLast: true };
     expect(await replay([of("d4", "8"), of("d5", "9")], last)).toEqual([0, 1]);
-    expect(await standing()).toEqual({ at: "z", state: "done", queued: "6", passedOver: "3" });
+    expect(await standing()).toEqual({
+      at: "z",
+      state: "done",
+      queued: "6",
+      passedOver: "3",
+      older: "2",
+    });
     expect(await store.redis.sMembers("replays")).toEqual(["rpl_2"]);
     expect(await store.redis.exists("served")).toBe(0);
   });
@@ -233,7 +245,13 @@ describe("a replay of a window", () => {
   test("is done when it finds nothing more", async () => {
     await start("x");
     expect(await replay([], { at: "x", after: "x", isLast: true })).toEqual([]);
-    expect(await standing()).toEqual({ at: "x", state: "done", queued: "3", passedOver: "1" });
+    expect(await standing()).toEqual({
+      at: "x",
+      state: "done",
+      queued: "3",
+      passedOver: "1",
+      older: "0",
+    });
     expect(await store.redis.exists(["ring", "turns", "ledger"])).toBe(0);
   });
 });

@@ -125,7 +125,14 @@ async function record(sign: "good" | "overloaded", most: number): Promise<number
   });
   const atMs = runtime.live.now();
   const httpStatus = sign === "good" ? 200 : 503;
-  const answer = { httpStatus, durationMs: 7, error: null, responseSnippet: null, request: null };
+  const answer = {
+    httpStatus,
+    durationMs: 7,
+    error: null,
+    responseSnippet: null,
+    responseHeaders: null,
+    request: null,
+  };
   const result = sign === "good" ? "delivered" : "waiting";
   await recordResults(
     runtime,

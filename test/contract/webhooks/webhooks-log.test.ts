@@ -109,7 +109,8 @@ describe("the delivery log", () => {
     first = await deliver(3, "ORDER-1");
     await passTime(runtime, 3_600);
     secondAt = new Date(runtime.live.now()).toISOString();
-    receiver.behave((_, response) => void response.writeHead(400).end("who are you?"));
+    const headers = { "X-Reason": "unknown sender", "Set-Cookie": "session=of-the-receiver" };
+    receiver.behave((_, response) => void response.writeHead(400, headers).end("who are you?"));
     second = await deliver(2, "ORDER-2");
     receiver.behave(503);
     await deliver(1);
@@ -134,6 +135,10 @@ describe("the delivery log", () => {
           durationMs: expect.any(Number),
           error: "status 400",
           responseSnippet: "who are you?",
+          responseHeaders: expect.objectContaining({
+            "X-Reason": "unknown sender",
+            "Set-Cookie": "***",
+          }),
           at: expect.stringMatching(/^\d{4}-.*Z$/),
         },
       ],
@@ -258,6 +263,13 @@ describe("the delivery log", () => {
     expect(body.hours.map((one: Record<string, unknown>) => one["succeeded"])).toEqual([3, 0]);
     expect(body.hours.map((one: Record<string, unknown>) => one["failed"])).toEqual([0, 3]);
     expect(body.total.p50Ms).toBeLessThanOrEqual(body.total.p95Ms);
+    const byCode = body.codes.map(({ code, attempts }: Record<string, unknown>) => [
+      code,
+      attempts,
+    ]);
+    expect(byCode.reduce((sum: number, [, count]: [string, number]) => sum + count, 0)).toBe(6);
+    expect(byCode).toContainEqual(["200", 3]);
+    for (const { p50Ms, p95Ms } of body.codes) expect(p50Ms).toBeLessThanOrEqual(p95Ms);
     expect(body.now).toEqual({
       queued: 0,
       waiting: 1,
@@ -493,7 +505,11 @@ describe("replaying a window", () => {
     const number = await deliver(3);
     receiver.behave(200);
     receiver.requests.length = 0;
-    const { body } = await replay({ ...everything, mode: "latest_per_shipment" });
+    const window = { ...everything, mode: "latest_per_shipment" };
+    const path = `/panel/api/webhooks/${id()}/replay?preview=true`;
+    const counted = await panel.call("POST", path, window);
+    expect(receiver.requests).toEqual([]);
+    const { body } = await replay(window);
     const shipmentIds = new Set(
       [...older, ...(await items(`?trackingNumber=${number}`))].map(({ shipmentId }) => shipmentId),
     );
@@ -501,6 +517,17 @@ describe("replaying a window", () => {
       state: "done",
       queued: shipmentIds.size,
       passedOver: older.length + 3 - shipmentIds.size,
+      passedOverBecause: { older: older.length + 3 - shipmentIds.size, notFailed: 0 },
+    });
+    expect(counted).toMatchObject({
+      status: 200,
+      body: {
+        preview: {
+          deliveries: older.length + 3,
+          shipments: shipmentIds.size,
+          isComplete: true,
+        },
+      },
     });
     await eventually(() => receiver.requests.length === shipmentIds.size, "one each");
     const own = await items(`?trackingNumber=${number}`);
@@ -539,6 +566,24 @@ describe("replaying a window", () => {
     webhooks = await startWebhooks(runtime);
     expect(await ended(replayId ?? "")).toMatchObject({ state: "done", queued: before });
     expect((await listed())[0]).toMatchObject({ replayId, state: "done", queued: before });
+  });
+
+  test("can be stopped: a step that was under way queues nothing more, and what was queued is sent", async () => {
+    receiver.behave(400);
+    await deliver(5);
+    await webhooks.stop();
+    const failed = (await items("?state=failed")).length;
+    const { body } = await replay({ ...everything, mode: "each" });
+    const job = await readReplay(runtime.redis, body.replayId);
+    if (!job) throw new Error("no replay");
+    const path = `/panel/api/webhooks/${id()}/replays/${body.replayId}`;
+    expect((await panel.call("DELETE", path)).body).toMatchObject({ state: "stopped" });
+    expect(await stepReplay(runtime.redis, job, 2, 0, runtime.live.now())).toBe(0);
+    expect((await panel.call("DELETE", path)).status).toBe(200);
+    expect(await items("?state=failed")).toHaveLength(failed);
+    const unknown = `/panel/api/webhooks/${id()}/replays/rpl_00${"0".repeat(24)}`;
+    expect((await panel.call("DELETE", unknown)).status).toBe(404);
+    webhooks = await startWebhooks(runtime);
   });
 
   test(`the latest ${REPLAYS_LISTED} are listed, the newest first, and those of no other endpoint`, async () => {

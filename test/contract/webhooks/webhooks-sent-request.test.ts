@@ -251,6 +251,7 @@ test("attempts that an earlier version recorded are shown without their requests
       durationMs: 3,
       error: null,
       responseSnippet: "ok",
+      responseHeaders: null,
       request: null,
       bodyMatches: null,
     },

@@ -167,6 +167,7 @@ export async function useAllScripts(
     durationMs: 7,
     error: "http_500",
     responseSnippet: null,
+    responseHeaders: null,
     request: null,
   };
   const results = leased.map(

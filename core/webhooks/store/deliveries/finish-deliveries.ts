@@ -1,7 +1,6 @@
 /** Records the results of leased deliveries (document 3, "Delivery"). */
 
 import { attemptErrorOf } from "#core/benchmarks/rules/attempt-row.ts";
-import { bucketOf } from "#core/benchmarks/rules/latency-buckets.ts";
 import { chunks } from "#core/platform/process/chunks.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import { FAILING_FROM, webhookKeys } from "#core/platform/redis/keys.ts";
@@ -18,6 +17,7 @@ import {
   START_CONCURRENCY,
 } from "#core/webhooks/rules/concurrency.ts";
 import { ATTEMPTS_WAITING, encodeAttempt } from "#core/webhooks/store/attempt-log.ts";
+import { fieldOf } from "#core/webhooks/store/attempt-stats.ts";
 import endpointConcurrency from "#core/webhooks/store/parts/endpoint-concurrency.lua" with {
   type: "text",
 };
@@ -143,7 +143,7 @@ function pushResult(list: string[], result: Finished): void {
   const attempts = attemptsText(of, attempt, isOwnFault);
   list.push(of.deliveryId, of.lease, state, String(made), attempts, due, reason ?? "");
   if (isOwnFault) list.push("", "");
-  else list.push(bucketOf(attempt.durationMs), attemptLine(of, state, attempt));
+  else list.push(fieldOf(attempt.httpStatus, attempt.durationMs), attemptLine(of, state, attempt));
 }
 
 /** The earlier attempts and the new one, without the oldest if there would be too many. */

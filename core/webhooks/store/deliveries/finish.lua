@@ -18,8 +18,8 @@
 -- ARGV[7]  milliseconds without a success after which the concurrency begins again with the next one
 -- ARGV[8]  the results, 1,000 at most (MessagePack, one list of texts); for each endpoint, which stands there once: its id, how
 --   many results, five of the part `endpoint-concurrency`, and for each result nine: delivery id, lease, new state (delivered, waiting, failed), attempts made in this
---   generation, attempts (JSON), due time (milliseconds, '' when none), reason ('' when none), latency bucket ('' when nothing
---   was sent), the attempt as a line of the log ('' when nothing was sent)
+--   generation, attempts (JSON), due time (milliseconds, '' when none), reason ('' when none), status and latency bucket ('' when
+--   nothing was sent), the attempt as a line of the log ('' when nothing was sent)
 --
 -- An attempt that delivered makes its endpoint healthy, any other one starts the clock of its failing. A lease that has
 -- ended records nothing. A delivery that is gone, 30 days after its creation, counts all the same, and as failed when it waits.

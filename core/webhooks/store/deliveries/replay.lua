@@ -16,7 +16,8 @@
 -- then, for each delivery, 500 at most, three: its id, its endpoint, its shipment if only one delivery of it is sent, else ''
 --
 -- A delivery that would leave the log before the end of its minimum life stays in it until then, as a late replay.
--- A replay that stands elsewhere was stepped by another process meanwhile: nothing is done.
+-- A replay that stands elsewhere was stepped by another process meanwhile, and one may have been stopped: nothing is done. What was
+-- passed over since its shipment had been served is counted apart.
 --
 -- Reply: for each delivery 1 = queued, 0 = not ended (not failed), gone, or its shipment served; empty when nothing was done.
 local FIXED_ARGUMENTS, OWN_KEYS, MOST, call = 7, 5, 500, redis.call
@@ -27,7 +28,10 @@ local replay, replays, served = KEYS[5], KEYS[6], KEYS[7]
 local fixedKeys, count = isWindow and 7 or 4, (#ARGV - FIXED_ARGUMENTS) / 3
 assert(life and failingFrom and now and window and count % 1 == 0 and count <= MOST, 'malformed arguments')
 assert(#KEYS == fixedKeys + OWN_KEYS * count, 'five keys belong to each delivery')
-if isWindow and call('HGET', replay, 'at') ~= ARGV[5] then return {} end
+if isWindow then
+  local stands = call('HMGET', replay, 'at', 'state')
+  if stands[1] ~= ARGV[5] or stands[2] ~= 'running' then return {} end
+end
 
 local stored = {}
 for index = 1, count do
@@ -51,7 +55,7 @@ local function keep(delivery, created, late, id, decisions)
   call('PEXPIRE', late, life)
 end
 
-local reply, byEndpoint, queued, seen, before = {}, {}, 0, {}, {}
+local reply, byEndpoint, queued, seen, before, older = {}, {}, 0, {}, {}, 0
 for index, kept in ipairs(stored) do
   local id, endpoint, shipment = unpack(ARGV, FIXED_ARGUMENTS + 3 * index - 2, FIXED_ARGUMENTS + 3 * index)
   local key = fixedKeys + OWN_KEYS * (index - 1) + 1
@@ -59,7 +63,9 @@ for index, kept in ipairs(stored) do
   local state = kept[1]
   local isEnded = state == 'failed' or (state == 'delivered' and not isWindow)
   reply[index] = 0
-  if (shipment == '' or call('SADD', served, shipment) == 1) and isEnded and not seen[id] then
+  local isServed = shipment ~= '' and call('SADD', served, shipment) == 0
+  if isServed then older = older + 1 end
+  if not isServed and isEnded and not seen[id] then
     call('HSET', delivery, 's', 'queued', 'g', (tonumber(kept[3]) or 1) + 1, 'n', 0, 'd', '', 'r', '')
     keep(delivery, kept.created, KEYS[key + 3], id, KEYS[key + 4])
     byEndpoint[endpoint], seen[id], reply[index], queued = own, true, 1, queued + 1
@@ -80,6 +86,7 @@ if isWindow then
   call('HSET', replay, 'at', ARGV[6])
   call('HINCRBY', replay, 'queued', queued)
   call('HINCRBY', replay, 'passedOver', #reply - queued)
+  call('HINCRBY', replay, 'older', older)
   if ARGV[7] ~= '' then
     call('HSET', replay, 'state', 'done')
     call('SREM', replays, ARGV[7])

@@ -127,6 +127,8 @@ export interface Replay extends ReplayWindow {
   readonly queued: number;
   /** Not failed any more, or the shipment had its delivery. */
   readonly passedOver: number;
+  /** Those among them of a shipment that had its delivery. */
+  readonly older: number;
   /** Where it stands. */
   readonly at: string;
   /** Not before this instant, UTC milliseconds. */
@@ -174,7 +176,7 @@ export async function readReplay(redis: Redis, replayId: string): Promise<Replay
   if (digits === undefined) return null;
   const partition = Number.parseInt(digits, 16);
   const row = await redis.hGetAll(webhookKeys(partition).replay(replayId));
-  const { window, state, queued, passedOver, at } = row;
+  const { window, state, queued, passedOver, older = 0, at } = row;
   if (!window || !at) return null;
   return {
     ...(JSON.parse(window) as ReplayWindow),
@@ -183,6 +185,7 @@ export async function readReplay(redis: Redis, replayId: string): Promise<Replay
     state: state as Replay["state"],
     queued: Number(queued),
     passedOver: Number(passedOver),
+    older: Number(older),
     at,
     nextAtMs: readCursor(at).nextAtMs,
   };
@@ -200,7 +203,7 @@ export async function runningReplays(redis: Redis, partition: number): Promise<R
   return running;
 }
 
-/** Ends a replay before its time: its endpoint is off or gone. What it has queued stays queued. */
+/** Ends a replay before its time: by hand, or since its endpoint is off or gone. What it has queued stays queued. */
 export async function stopReplay(redis: Redis, { partition, replayId }: Replay): Promise<void> {
   const keys = webhookKeys(partition);
   await redis
@@ -209,6 +212,40 @@ export async function stopReplay(redis: Redis, { partition, replayId }: Replay):
     .sRem(keys.replays, replayId)
     .del(keys.replayed(replayId))
     .exec();
+}
+
+export interface ReplayCount {
+  readonly deliveries: number;
+  /** Of the newest `COUNT_READ` deliveries. */
+  readonly shipments: number;
+  readonly isComplete: boolean;
+}
+
+const COUNT_READ = limit(
+  5_000,
+  "failed deliveries that are read to count the shipments of a replay before it begins",
+  "the answer says so",
+);
+
+/** What a replay of the window would find now. */
+export async function countReplay(
+  redis: Redis,
+  partition: number,
+  { endpointId, fromMs, toMs }: Pick<ReplayWindow, "endpointId" | "fromMs" | "toMs">,
+  nowMs: number,
+): Promise<ReplayCount> {
+  const key = webhookKeys(partition).failed(endpointId);
+  const oldestMs = Math.max(fromMs, nowMs - DELIVERY_LIFE_MS + 1);
+  const newest = { BY: "SCORE", REV: true, LIMIT: { offset: 0, count: COUNT_READ } } as const;
+  const [deliveries, ids] = await Promise.all([
+    redis.zCount(key, oldestMs, toMs),
+    redis.zRange(key, toMs, oldestMs, newest),
+  ]);
+  const shipments = new Set<number>();
+  for (const part of chunks(ids.map(String), ITEMS_PER_CALL)) {
+    for (const one of await readDeliveries(redis, part, nowMs)) shipments.add(one.shipmentId);
+  }
+  return { deliveries, shipments: shipments.size, isComplete: deliveries <= COUNT_READ };
 }
 
 /**

@@ -85,6 +85,8 @@ export type Sent = Answer & {
   readonly responseSnippet: string | null;
   /** What was read of the body, inflated: at most 16 KiB. Null when nothing came. */
   readonly responseBody: string | null;
+  /** Names and values in turn, as they came; empty when no head was read. */
+  readonly responseHeaders: readonly string[];
 };
 
 export interface PostOptions {
@@ -145,7 +147,8 @@ export function createTransport(options: TransportOptions): Transport {
         coding === "" ? reply.bytes : await inflated(reply.bytes, coding, RESPONSE_LIMIT_BYTES);
       const responseBody = textOf(bytes);
       const responseSnippet = snippetOf(responseBody, headers);
-      return { ...answer, durationMs, responseSnippet, responseBody };
+      const { headers: responseHeaders } = reply;
+      return { ...answer, durationMs, responseSnippet, responseBody, responseHeaders };
     },
     close: () => {
       for (const { agent } of Object.values(agents)) agent.destroy();
@@ -238,6 +241,7 @@ interface Reply {
   readonly bytes: Buffer;
   /** How the body is compressed; empty = it is not. */
   readonly coding: string;
+  readonly headers: readonly string[];
   /** A connection existed: data sent on it may have arrived. */
   readonly connected: boolean;
 }
@@ -252,7 +256,7 @@ const REFUSED_ADDRESS = replyOf({
 });
 
 function replyOf(answer: Answer, bytes: Buffer = NOTHING, connected = true): Reply {
-  return { answer, bytes, coding: "", connected };
+  return { answer, bytes, coding: "", headers: [], connected };
 }
 
 interface Deadline {
@@ -372,7 +376,12 @@ function readReply(response: IncomingMessage): Reader {
   const chunks: Buffer[] = [];
   let bytes = 0;
   const coding = response.headers["content-encoding"] ?? "";
-  const taken = () => ({ ...replyOf(answeredBy(response), Buffer.concat(chunks)), coding });
+  const { rawHeaders: headers } = response;
+  const taken = () => ({
+    ...replyOf(answeredBy(response), Buffer.concat(chunks)),
+    coding,
+    headers,
+  });
   const end = () => resolve(taken());
   response.on("data", (chunk: Buffer) => {
     bytes += chunk.length;

@@ -7,6 +7,7 @@ import { call } from "#panel/web/api/call.ts";
 import type { CatalogueEntry, Remap } from "#panel/web/api/routes.ts";
 import { useFormat } from "#panel/web/i18n/format.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
+import { Confirm } from "#panel/web/parts/confirm.tsx";
 import { DataTable } from "#panel/web/parts/data-table.tsx";
 import { Instant } from "#panel/web/parts/instant.tsx";
 import { Section } from "#panel/web/parts/section.tsx";
@@ -15,6 +16,7 @@ import { tell, tellProblem } from "#panel/web/parts/tell.ts";
 import { useAction } from "#panel/web/parts/use-action.ts";
 import { meQuery, queries } from "#panel/web/queries.ts";
 import { CatalogueFile } from "./catalogue-file.tsx";
+import { PreviewNote } from "./preview-note.tsx";
 import { catalogueQuery, remapsQuery } from "./queries.ts";
 
 /** Of a change with many codes. */
@@ -121,10 +123,20 @@ function RemapLine({ remap, isReverted }: RemapLineProps) {
   const f = useFormat();
   const { capabilities } = useSuspenseQuery(meQuery).data;
   const { id, courier, entries, progress, state, reverts } = remap;
+  const previewing = useAction({
+    mutationFn: () =>
+      call("post", "/panel/api/remaps/:id/revert", {
+        params: { id },
+        query: { preview: "true" },
+      }),
+    onError: tellProblem,
+  });
+  const seen = previewing.data && "preview" in previewing.data ? previewing.data.preview : null;
   const reverting = useAction({
     mutationFn: () => call("post", "/panel/api/remaps/:id/revert", { params: { id } }),
     onError: tellProblem,
     async onSuccess() {
+      previewing.reset();
       tell(t.couriers.takenBack);
       await queries.invalidateQueries({ queryKey: ["couriers", courier] });
       await queries.invalidateQueries({ queryKey: ["unmapped-codes"] });
@@ -162,12 +174,21 @@ function RemapLine({ remap, isReverted }: RemapLineProps) {
         <Button
           size="compact-xs"
           variant="default"
-          loading={reverting.isPending}
-          onClick={() => reverting.mutate()}
+          loading={previewing.isPending}
+          onClick={() => previewing.mutate()}
         >
           {t.couriers.takeBack}
         </Button>
       )}
+      <Confirm
+        opened={seen !== null}
+        title={t.couriers.takeBack}
+        text={seen && <PreviewNote preview={seen} />}
+        action={t.couriers.takeBack}
+        isPending={reverting.isPending}
+        onConfirm={() => reverting.mutate()}
+        onClose={() => previewing.reset()}
+      />
     </Group>
   );
 }

@@ -18,7 +18,10 @@ import { useState } from "react";
 import { parseRomeDateTime, romeDateTime } from "#core/platform/time/rome-time.ts";
 import { call } from "#panel/web/api/call.ts";
 import type { Endpoint, Missed } from "#panel/web/api/routes.ts";
+import type { Messages } from "#panel/web/i18n/en.ts";
+import { useFormat } from "#panel/web/i18n/format.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
+import { Confirm } from "#panel/web/parts/confirm.tsx";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
 import { Section } from "#panel/web/parts/section.tsx";
 import { useAction } from "#panel/web/parts/use-action.ts";
@@ -65,19 +68,30 @@ interface CatchUpFormProps {
 
 function CatchUpForm({ endpoint, missed }: CatchUpFormProps) {
   const { t } = useText();
+  const f = useFormat();
   const { endpointId } = endpoint;
   const [first] = useState(() => windowOf(missed));
   const [from, setFrom] = useState(first.from);
   const [to, setTo] = useState(first.to);
   const [mode, setMode] = useState<Mode>("latest_per_shipment");
-  const replaying = useAction({
+  const path = "/panel/api/webhooks/:endpointId/replay";
+  const bodyOf = () => ({ from: instantOf(from), to: instantOf(to), mode });
+  const counting = useAction({
     mutationFn: () =>
-      call("post", "/panel/api/webhooks/:endpointId/replay", {
+      call("post", path, {
         params: { endpointId },
-        body: { from: instantOf(from), to: instantOf(to), mode },
+        query: { preview: "true" },
+        body: bodyOf(),
       }),
-    onSuccess: () => queries.invalidateQueries({ queryKey: replaysQuery(endpointId).queryKey }),
   });
+  const replaying = useAction({
+    mutationFn: () => call("post", path, { params: { endpointId }, body: bodyOf() }),
+    async onSuccess() {
+      counting.reset();
+      await queries.invalidateQueries({ queryKey: replaysQuery(endpointId).queryKey });
+    },
+  });
+  const counted = counting.data && "preview" in counting.data ? counting.data.preview : null;
   const isOff = endpoint.status === "disabled";
   return (
     <>
@@ -112,19 +126,47 @@ function CatchUpForm({ endpoint, missed }: CatchUpFormProps) {
         </Stack>
       </Radio.Group>
       {isOff && <Alert color="yellow">{t.webhooks.enableFirst}</Alert>}
-      <ProblemNote error={replaying.error} />
+      <ProblemNote error={counting.error ?? replaying.error} />
       <Group>
         <Button
           leftSection={<IconRefresh size={16} aria-hidden />}
           disabled={isOff}
-          loading={replaying.isPending}
-          onClick={() => replaying.mutate()}
+          loading={counting.isPending}
+          onClick={() => counting.mutate()}
         >
           {t.webhooks.sendAgain}
         </Button>
       </Group>
+      <Confirm
+        opened={counted !== null}
+        title={t.webhooks.sendAgain}
+        text={counted ? countText(t, f, counted, mode) : ""}
+        action={t.webhooks.sendAgain}
+        isPending={replaying.isPending}
+        onConfirm={() => replaying.mutate()}
+        onClose={() => counting.reset()}
+      />
     </>
   );
+}
+
+interface Counted {
+  readonly deliveries: number;
+  readonly shipments: number;
+  readonly isComplete: boolean;
+}
+
+/** How many will be sent, before they are. */
+function countText(
+  { webhooks: words }: Messages,
+  f: ReturnType<typeof useFormat>,
+  { deliveries, shipments, isComplete }: Counted,
+  mode: Mode,
+): string {
+  const about = `${isComplete ? "" : "≥ "}${f.whole(shipments)}`;
+  return mode === "each"
+    ? words.willSendEach(f.whole(deliveries), about)
+    : words.willSendLatest(about, f.whole(deliveries));
 }
 
 /** Of Rome, as the pickers show it: all that was missed, or the last day. Missed ones are to the millisecond. */

@@ -149,8 +149,13 @@ function Attempts({ delivery: { attempts } }: { readonly delivery: DeliveryDetai
               {f.second(one.at)} · {f.duration(one.durationMs / 1_000)}
             </Text>
             {one.request && <RequestSent request={one.request} bodyMatches={one.bodyMatches} />}
-            {one.responseSnippet && (
+            {(one.responseSnippet || one.responseHeaders) && (
               <Alert color="gray" mt={6} p="xs" title={t.webhooks.answer}>
+                {Object.entries(one.responseHeaders ?? {}).map(([name, value]) => (
+                  <Text key={name} size="xs" c="dimmed" className="break mono">
+                    {name}: {value}
+                  </Text>
+                ))}
                 <Text size="xs" className="break mono">
                   {one.responseSnippet}
                 </Text>

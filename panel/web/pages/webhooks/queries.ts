@@ -1,5 +1,5 @@
 /** Questions about webhook endpoints. */
-import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { call } from "#panel/web/api/call.ts";
 import type { ReplayState } from "#panel/web/api/routes.ts";
 
@@ -30,11 +30,19 @@ export const endpointQuery = (endpointId: string) =>
     refetchInterval: HEALTH_EVERY_MS,
   });
 
-export const statsQuery = (endpointId: string) =>
+const HOUR_MS = 3_600_000;
+
+/** @param hours back from now; the server counts whole hours */
+export const statsQuery = (endpointId: string, hours: number) =>
   queryOptions({
-    queryKey: ["webhooks", endpointId, "stats"],
+    queryKey: ["webhooks", endpointId, "stats", hours],
     queryFn: ({ signal }) =>
-      call("get", "/panel/api/webhooks/:endpointId/stats", { params: { endpointId }, signal }),
+      call("get", "/panel/api/webhooks/:endpointId/stats", {
+        params: { endpointId },
+        query: { from: new Date(Date.now() - hours * HOUR_MS).toISOString() },
+        signal,
+      }),
+    placeholderData: keepPreviousData,
     refetchInterval: HEALTH_EVERY_MS,
   });
 

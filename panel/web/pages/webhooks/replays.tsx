@@ -1,13 +1,17 @@
 /** Replays of windows: how far the one under way has come, and what became of the latest. */
-import { Alert, Badge, Table, Text, Title } from "@mantine/core";
+import { Alert, Badge, Button, Group, Table, Text, Title } from "@mantine/core";
 import { IconRefresh } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useEffect } from "react";
+import { call } from "#panel/web/api/call.ts";
 import type { ReplayState } from "#panel/web/api/routes.ts";
 import { useFormat } from "#panel/web/i18n/format.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
 import { ScrollTable } from "#panel/web/parts/scroll-table.tsx";
+import { tellProblem } from "#panel/web/parts/tell.ts";
+import { useAction } from "#panel/web/parts/use-action.ts";
+import { useMay } from "#panel/web/parts/use-may.ts";
 import { queries } from "#panel/web/queries.ts";
 import { isRunning, replaysQuery } from "./queries.ts";
 
@@ -20,7 +24,6 @@ interface ReplaysProps {
 /** What is under way, on every tab of the page and for every visitor. */
 export function RunningReplays({ endpointId }: ReplaysProps) {
   const { t } = useText();
-  const f = useFormat();
   const { data } = useQuery(replaysQuery(endpointId));
   const running = data?.items.filter(isRunning) ?? [];
   const count = running.length;
@@ -38,9 +41,54 @@ export function RunningReplays({ endpointId }: ReplaysProps) {
       icon={<IconRefresh aria-hidden />}
       title={t.webhooks.replayStates.running}
     >
-      {t.webhooks.replayed(f.whole(replay.queued), f.whole(replay.passedOver))}
+      <Group justify="space-between">
+        <PassedOver replay={replay} />
+        <StopReplay replay={replay} />
+      </Group>
     </Alert>
   ));
+}
+
+/** What it has done so far, and why it left some out. */
+function PassedOver({ replay }: { readonly replay: ReplayState }) {
+  const { t } = useText();
+  const f = useFormat();
+  const { queued, passedOver, passedOverBecause } = replay;
+  const { older, notFailed } = passedOverBecause;
+  const reasons = [
+    older > 0 && t.webhooks.passedOverOlder(f.whole(older)),
+    notFailed > 0 && t.webhooks.passedOverNotFailed(f.whole(notFailed)),
+  ].filter((reason) => reason !== false);
+  return (
+    <span>
+      {t.webhooks.replayed(f.whole(queued), f.whole(passedOver))}
+      {reasons.length > 0 && ` (${reasons.join(", ")})`}
+    </span>
+  );
+}
+
+function StopReplay({ replay: { endpointId, replayId } }: { readonly replay: ReplayState }) {
+  const { t } = useText();
+  const mayReplay = useMay("webhooks:replay");
+  const stopping = useAction({
+    mutationFn: () =>
+      call("delete", "/panel/api/webhooks/:endpointId/replays/:replayId", {
+        params: { endpointId, replayId },
+      }),
+    onError: tellProblem,
+    onSuccess: () => queries.invalidateQueries({ queryKey: replaysQuery(endpointId).queryKey }),
+  });
+  if (!mayReplay) return null;
+  return (
+    <Button
+      size="compact-xs"
+      variant="default"
+      loading={stopping.isPending}
+      onClick={() => stopping.mutate()}
+    >
+      {t.webhooks.stop}
+    </Button>
+  );
 }
 
 export function ReplayTable({ endpointId }: ReplaysProps) {
@@ -75,7 +123,7 @@ export function ReplayTable({ endpointId }: ReplaysProps) {
 function ReplayRow({ replay }: { readonly replay: ReplayState }) {
   const { t } = useText();
   const f = useFormat();
-  const { startedAt, from, to, mode, queued, passedOver } = replay;
+  const { startedAt, from, to, mode } = replay;
   const state = replay.state as keyof typeof COLOURS;
   return (
     <Table.Tr>
@@ -86,8 +134,8 @@ function ReplayRow({ replay }: { readonly replay: ReplayState }) {
       <Table.Td>{mode === "each" ? t.webhooks.modeEach : t.webhooks.modeLatest}</Table.Td>
       <Table.Td>
         <Badge color={COLOURS[state]}>{t.webhooks.replayStates[state]}</Badge>
-        <Text size="xs" c="dimmed">
-          {t.webhooks.replayed(f.whole(queued), f.whole(passedOver))}
+        <Text component="div" size="xs" c="dimmed">
+          <PassedOver replay={replay} />
         </Text>
       </Table.Td>
     </Table.Tr>

@@ -104,10 +104,16 @@ function DetailSelect({ status, value, onChange }: DetailSelectProps) {
   );
 }
 
+/** As it came: header lines, and the body below. */
+function answerText({ headers, body }: NonNullable<Tested["answer"]>): string {
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  return [...lines, ...(body ? ["", body] : [])].join("\n");
+}
+
 function TestResult({ result }: { readonly result: Tested }) {
   const { t } = useText();
   const f = useFormat();
-  const { delivered, httpStatus, durationMs, error, payload } = result;
+  const { delivered, httpStatus, durationMs, error, payload, answer } = result;
   return (
     <>
       <Alert
@@ -119,6 +125,16 @@ function TestResult({ result }: { readonly result: Tested }) {
           .filter((part) => part !== null)
           .join(" · ")}
       </Alert>
+      {answer && (
+        <Stack gap={4}>
+          <Text size="sm" fw={600}>
+            {t.webhooks.answer}
+          </Text>
+          <Code block mah={240} tabIndex={0} aria-label={t.webhooks.answer}>
+            {answerText(answer)}
+          </Code>
+        </Stack>
+      )}
       {payload && (
         <Stack gap={4}>
           <Text size="sm" fw={600}>

@@ -17,6 +17,8 @@ import { EndpointBadge } from "./endpoint-badge.tsx";
 import { NewEndpoint } from "./endpoint-form.tsx";
 import { channelsQuery, endpointsQuery, statsQuery } from "./queries.ts";
 
+/** With the one that runs. */
+const DAY_HOURS = 23;
 const SUCCESS_EVERY_MS = 60_000;
 
 export function WebhooksPage() {
@@ -102,6 +104,9 @@ function EndpointTable({ rows, isLoading }: EndpointTableProps) {
 /** Of the rows in sight only. */
 function Success({ endpointId }: { readonly endpointId: string }) {
   const f = useFormat();
-  const { data } = useQuery({ ...statsQuery(endpointId), refetchInterval: SUCCESS_EVERY_MS });
+  const { data } = useQuery({
+    ...statsQuery(endpointId, DAY_HOURS),
+    refetchInterval: SUCCESS_EVERY_MS,
+  });
   return <>{f.percent(data?.total.successRate)}</>;
 }
