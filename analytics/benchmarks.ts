@@ -14,7 +14,9 @@ import {
   type CellsQuery,
   finestCell,
   type LaneCell,
+  type PromiseCell,
   readCells,
+  readPromiseCells,
 } from "#analytics/queries/lane-cells.ts";
 import {
   NO_PROMISES,
@@ -32,6 +34,13 @@ import {
 } from "#core/benchmarks/rules/day-counts.ts";
 import { type Efficiency, efficiency, networkOf } from "#core/benchmarks/rules/efficiency-index.ts";
 import {
+  datesFrom,
+  type Expectation,
+  quantilesOf,
+  shareBy,
+} from "#core/benchmarks/rules/expected-delivery.ts";
+import {
+  GRAINS,
   type Grain,
   MIN_SAMPLE,
   type WeightBand,
@@ -53,6 +62,8 @@ export interface Benchmarks {
   efficiencyIndex(query: DeliveryTimesQuery): Promise<CourierEfficiency[]>;
   /** Over the whole network. */
   onTime(query: OnTimeQuery): Promise<OnTime>;
+  /** Of couriers with a sample of 20, best first. */
+  promise(query: PromiseQuery): Promise<CourierPromise[]>;
   ready(): Promise<boolean>;
   /** What ClickHouse tells of itself; null while it does not answer. */
   facts(): Promise<ClickhouseFacts | null>;
@@ -106,6 +117,19 @@ export interface CourierEfficiency {
   readonly sampleSize: number | null;
 }
 
+export interface PromiseQuery extends DeliveryTimesQuery {
+  /** `YYYY-MM-DD` */
+  readonly shipDate: string;
+  /** `YYYY-MM-DD`; null = none */
+  readonly deadline: string | null;
+}
+
+export interface CourierPromise extends Expectation {
+  readonly courierCode: string;
+  /** Share of the sample that would meet the deadline, 0 to 1, 4 decimals; null without one. */
+  readonly onTimeProbability: number | null;
+}
+
 /** Reasons without an error of ClickHouse. */
 const QUEUE_FULL = "queue full";
 const AWAY = "away";
@@ -141,6 +165,11 @@ export async function openBenchmarks(config: Config): Promise<Benchmarks> {
     },
     async efficiencyIndex(query) {
       return efficiencyIndex(query, await cells({ ...query, couriers: [] }));
+    },
+    async promise(query) {
+      if (query.couriers.length === 0) return [];
+      const question = (client: ClickHouseClient) => readPromiseCells(client, query);
+      return promises(query, await read(question, []));
     },
     onTime: (query) => read((client) => readOnTime(client, query), NO_PROMISES),
     async ready() {
@@ -296,5 +325,40 @@ function bestFirst(one: CourierEfficiency, other: CourierEfficiency): number {
     right.reliability - left.reliability ||
     right.consistency - left.consistency ||
     byCode
+  );
+}
+
+function promises(
+  { shipDate, deadline }: PromiseQuery,
+  cells: readonly PromiseCell[],
+): CourierPromise[] {
+  const byCourier = Map.groupBy(cells, ({ courier }) => courier);
+  return [...byCourier]
+    .flatMap(([courierCode, own]): CourierPromise[] => {
+      const cell = GRAINS.map((name) => own.find(({ grain }) => grain === name)).find(
+        (one) => one !== undefined && sampleSize(one.counts) >= MIN_SAMPLE,
+      );
+      if (!cell) return [];
+      const dates = datesFrom(shipDate, quantilesOf(cell.counts));
+      const share = deadline === null ? null : shareBy(cell, shipDate, deadline);
+      return [
+        {
+          courierCode,
+          ...dates,
+          onTimeProbability: share === null ? null : Math.round(share * 10_000) / 10_000,
+          grain: cell.grain,
+          sampleSize: sampleSize(cell.counts),
+        },
+      ];
+    })
+    .sort(likeliestFirst);
+}
+
+/** By the probability, then p50, p90, p10; the code settles what is left. */
+function likeliestFirst(one: CourierPromise, other: CourierPromise): number {
+  const dates = ({ p50, p90, p10, courierCode }: CourierPromise) => [p50, p90, p10, courierCode];
+  return (
+    (other.onTimeProbability ?? 0) - (one.onTimeProbability ?? 0) ||
+    (dates(one).join() < dates(other).join() ? -1 : 1)
   );
 }

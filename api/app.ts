@@ -7,6 +7,7 @@ import { channelRoute } from "#api/channel/channel.ts";
 import { deliveryTimesRoute } from "#api/couriers/delivery-times.ts";
 import { efficiencyIndexRoute } from "#api/couriers/efficiency-index.ts";
 import { onTimeRoute } from "#api/couriers/on-time.ts";
+import { promiseRoute } from "#api/couriers/promise.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { errorResponse } from "#api/http/error-response.ts";
 import { jobRoute } from "#api/jobs/job.ts";
@@ -124,5 +125,6 @@ function merchantRoutes(deps: ApiDeps): AnyElysia[] {
     deliveryTimesRoute(deps),
     efficiencyIndexRoute(deps),
     onTimeRoute(deps),
+    promiseRoute(deps),
   ];
 }

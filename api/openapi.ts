@@ -9,6 +9,7 @@ import {
 import { CourierEfficiency, EfficiencyIndex } from "#api/couriers/efficiency-index.ts";
 import { BenchmarksUnavailable, Interval, LaneRequest } from "#api/couriers/lane-request.ts";
 import { KeptPromises, OnTimeView } from "#api/couriers/on-time.ts";
+import { CourierPromises, PromisedCourier, PromiseRequest } from "#api/couriers/promise.ts";
 import { SMALL_BODY_BYTES } from "#api/http/body-limits.ts";
 import { ErrorBody, ProblemDocument, Violation } from "#api/http/error-response.ts";
 import { JobView } from "#api/jobs/job.ts";
@@ -182,6 +183,9 @@ export const MERCHANT_API: Api = {
     CourierDeliveryTimes,
     EfficiencyIndex,
     CourierEfficiency,
+    PromiseRequest,
+    CourierPromises,
+    PromisedCourier,
     SandboxEntity: SandboxView,
     SandboxPut,
     SandboxPatch,

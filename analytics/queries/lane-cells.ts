@@ -10,7 +10,10 @@ import {
   weightBand,
   windowStart,
 } from "#core/benchmarks/rules/lane.ts";
+import { addYears, romeDate } from "#core/platform/time/rome-time.ts";
+import { holidaysBetween } from "#core/platform/time/working-days.ts";
 import laneCells from "./lane-cells.sql" with { type: "text" };
+import promiseCells from "./promise-cells.sql" with { type: "text" };
 
 export interface LaneCell extends LaneSample {
   readonly courier: string;
@@ -41,20 +44,12 @@ interface CellRow {
 
 export async function readCells(
   clickhouse: ClickHouseClient,
-  { destCap, originCap, weightKg, couriers, nowMs }: CellsQuery,
+  query: CellsQuery,
 ): Promise<LaneCell[]> {
-  const area = originCap === null ? null : areaOfCap(originCap);
   const answer = await clickhouse.query({
     query: laneCells,
     format: "JSONEachRow",
-    query_params: {
-      destCap,
-      originCap: area === null ? "" : originCap,
-      originArea: area ?? "",
-      weightBand: weightKg === null ? "" : weightBand(weightKg),
-      couriers,
-      since: windowStart(nowMs),
-    },
+    query_params: laneParams(query),
   });
   const rows = await answer.json<CellRow>();
   return rows.map((row) => ({
@@ -62,6 +57,46 @@ export async function readCells(
     leads: dayCounts(row.leads),
     transits: dayCounts(row.transits),
   }));
+}
+
+/** Deliveries of a courier in a grain of the lane, by working days from the ship date. */
+export interface PromiseCell {
+  readonly courier: string;
+  readonly grain: Grain;
+  readonly counts: DayCounts;
+}
+
+interface PromiseRow {
+  readonly courier: string;
+  readonly grain: Grain;
+  readonly days: DayMap;
+}
+
+export async function readPromiseCells(
+  clickhouse: ClickHouseClient,
+  query: CellsQuery,
+): Promise<PromiseCell[]> {
+  const params = laneParams(query);
+  const holidays = holidaysBetween(addYears(params.since, -1), romeDate(query.nowMs));
+  const answer = await clickhouse.query({
+    query: promiseCells,
+    format: "JSONEachRow",
+    query_params: { ...params, holidays },
+  });
+  const rows = await answer.json<PromiseRow>();
+  return rows.map(({ courier, grain, days }) => ({ courier, grain, counts: dayCounts(days) }));
+}
+
+function laneParams({ destCap, originCap, weightKg, couriers, nowMs }: CellsQuery) {
+  const area = originCap === null ? null : areaOfCap(originCap);
+  return {
+    destCap,
+    originCap: area === null ? "" : originCap,
+    originArea: area ?? "",
+    weightBand: weightKg === null ? "" : weightBand(weightKg),
+    couriers,
+    since: windowStart(nowMs),
+  };
 }
 
 export function dayCounts([days, deliveries]: DayMap): DayCounts {

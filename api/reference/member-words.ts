@@ -1,4 +1,5 @@
 /** What the members of `/v2` mean, as document 1 says: one sentence for each name. Schemas say types, lengths and forms. */
+import { GRAINS } from "#core/benchmarks/rules/lane.ts";
 import type { MemberWords } from "#core/platform/openapi/describe-members.ts";
 
 const ADDRESSES: MemberWords = {
@@ -241,6 +242,16 @@ const BENCHMARKS: MemberWords = {
   transitSampleSize: "Deliveries that the transit days stand on; null below 20.",
   rank: "Place among the couriers, from 1 on; null with insufficient data.",
   basis: "Whether the speed stands on transit or on lead days.",
+  p10: "The first of the days in which about 80 % of such parcels arrive.",
+  p50: "The day by which half of such parcels have arrived.",
+  p90: "The last of the days in which about 80 % of such parcels arrive.",
+  onTimeProbability: "Share of the sample that would meet the deadline, 0 to 1; null without one.",
+  grain: `Grain of the sample, finest first: ${GRAINS.join(", ")}.`,
+  deadline: "Day by which the parcel has to arrive.",
+  "PromiseRequest.shipDate": "When the parcel is handed over; today if absent.",
+  "CourierPromises.ranking": "Couriers with a sample of 20 deliveries, best first.",
+  "CourierPromises.asOf": "ISO 8601: events accepted before it count in the figures.",
+  "PromisedCourier.sampleSize": "Deliveries that the figures stand on.",
   destCap: "CAP of the destination, five digits.",
   originArea: "Area of the origin: NORD, CENTRO or SUD; null if it is not known.",
   originCap: "CAP of the origin, five digits; null if there is no valid one.",

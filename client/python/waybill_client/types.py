@@ -213,6 +213,12 @@ class CourierEfficiency(TypedDict):
     medianInterval: NotRequired[Interval | None]
 
 
+class CourierPromises(TypedDict):
+    ranking: list[PromisedCourier]
+    asOf: str
+    warnings: NotRequired[list[Warning]]
+
+
 class CreatedShipment(TypedDict):
     status: Literal["success", "error"]
     trackingNumber: str
@@ -873,6 +879,25 @@ class ProblemDocument(TypedDict):
     parameter: NotRequired[str]
     nearest: NotRequired[str | None]
     requestId: str
+
+
+class PromiseRequest(TypedDict):
+    destCap: str
+    originCap: NotRequired[str | None]
+    weightKg: NotRequired[float | None]
+    shipDate: NotRequired[str | None]
+    deadline: NotRequired[str | None]
+    couriers: NotRequired[list[str] | None]
+
+
+class PromisedCourier(TypedDict):
+    courierCode: str
+    p10: str
+    p50: str
+    p90: str
+    onTimeProbability: float | None
+    grain: Literal["origin_cap_dest_weight", "origin_cap_dest", "area_cap_weight", "cap_weight", "area_cap", "cap"]
+    sampleSize: int
 
 
 class SandboxEntity(TypedDict):

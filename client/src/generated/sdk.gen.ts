@@ -3,7 +3,7 @@
 
 import { client } from './client.gen.ts';
 import type { Client, ClientMeta, Options as Options2, RequestResult, TDataShape } from './client/index.ts';
-import type { CheckAddressData, CheckAddressErrors, CheckAddressResponses, ConfirmLabelsData, ConfirmLabelsErrors, ConfirmLabelsResponses, CorrectShipmentData, CorrectShipmentErrors, CorrectShipmentResponses, CreateLabelData, CreateLabelErrors, CreateLabelResponses, CreateParcelsData, CreateParcelsErrors, CreateParcelsResponses, CreateShipmentsData, CreateShipmentsErrors, CreateShipmentsResponses, CreateTokenData, CreateTokenErrors, CreateTokenResponses, DeleteParcelData, DeleteParcelErrors, DeleteParcelResponses, DeleteParcelsData, DeleteParcelsErrors, DeleteParcelsResponses, DeleteSandboxEntityData, DeleteSandboxEntityErrors, DeleteSandboxEntityResponses, ImportShipmentsData, ImportShipmentsErrors, ImportShipmentsResponses, ListLabelsData, ListLabelsErrors, ListLabelsResponses, ListOrdersData, ListOrdersErrors, ListOrdersResponses, ListParcelsData, ListParcelsErrors, ListParcelsResponses, NotifyRecipientData, NotifyRecipientErrors, NotifyRecipientResponses, ReadChannelData, ReadChannelErrors, ReadChannelResponses, ReadDeliveryTimesData, ReadDeliveryTimesErrors, ReadDeliveryTimesResponses, ReadEfficiencyIndexData, ReadEfficiencyIndexErrors, ReadEfficiencyIndexResponses, ReadJobData, ReadJobErrors, ReadJobResponses, ReadLabelData, ReadLabelErrors, ReadLabelResponses, ReadNotificationData, ReadNotificationErrors, ReadNotificationResponses, ReadOnTimeData, ReadOnTimeErrors, ReadOnTimeResponses, ReadOrderData, ReadOrderErrors, ReadOrderResponses, ReadParcelData, ReadParcelErrors, ReadParcelResponses, ReadSandboxEntityData, ReadSandboxEntityErrors, ReadSandboxEntityResponses, ReadShipmentData, ReadShipmentErrors, ReadShipmentResponses, ReadStockReleaseData, ReadStockReleaseErrors, ReadStockReleaseResponses, ReadTransmissionData, ReadTransmissionErrors, ReadTransmissionResponses, ReleaseStockData, ReleaseStockErrors, ReleaseStockResponses, ReplaceSandboxEntityData, ReplaceSandboxEntityErrors, ReplaceSandboxEntityResponses, SearchShipmentsData, SearchShipmentsErrors, SearchShipmentsResponses, UpdateParcelData, UpdateParcelErrors, UpdateParcelResponses, UpdateSandboxEntityData, UpdateSandboxEntityErrors, UpdateSandboxEntityResponses, VoidLabelData, VoidLabelErrors, VoidLabelResponses } from './types.gen.ts';
+import type { CheckAddressData, CheckAddressErrors, CheckAddressResponses, ConfirmLabelsData, ConfirmLabelsErrors, ConfirmLabelsResponses, CorrectShipmentData, CorrectShipmentErrors, CorrectShipmentResponses, CreateLabelData, CreateLabelErrors, CreateLabelResponses, CreateParcelsData, CreateParcelsErrors, CreateParcelsResponses, CreateShipmentsData, CreateShipmentsErrors, CreateShipmentsResponses, CreateTokenData, CreateTokenErrors, CreateTokenResponses, DeleteParcelData, DeleteParcelErrors, DeleteParcelResponses, DeleteParcelsData, DeleteParcelsErrors, DeleteParcelsResponses, DeleteSandboxEntityData, DeleteSandboxEntityErrors, DeleteSandboxEntityResponses, ImportShipmentsData, ImportShipmentsErrors, ImportShipmentsResponses, ListLabelsData, ListLabelsErrors, ListLabelsResponses, ListOrdersData, ListOrdersErrors, ListOrdersResponses, ListParcelsData, ListParcelsErrors, ListParcelsResponses, NotifyRecipientData, NotifyRecipientErrors, NotifyRecipientResponses, PromiseDeliveryData, PromiseDeliveryErrors, PromiseDeliveryResponses, ReadChannelData, ReadChannelErrors, ReadChannelResponses, ReadDeliveryTimesData, ReadDeliveryTimesErrors, ReadDeliveryTimesResponses, ReadEfficiencyIndexData, ReadEfficiencyIndexErrors, ReadEfficiencyIndexResponses, ReadJobData, ReadJobErrors, ReadJobResponses, ReadLabelData, ReadLabelErrors, ReadLabelResponses, ReadNotificationData, ReadNotificationErrors, ReadNotificationResponses, ReadOnTimeData, ReadOnTimeErrors, ReadOnTimeResponses, ReadOrderData, ReadOrderErrors, ReadOrderResponses, ReadParcelData, ReadParcelErrors, ReadParcelResponses, ReadSandboxEntityData, ReadSandboxEntityErrors, ReadSandboxEntityResponses, ReadShipmentData, ReadShipmentErrors, ReadShipmentResponses, ReadStockReleaseData, ReadStockReleaseErrors, ReadStockReleaseResponses, ReadTransmissionData, ReadTransmissionErrors, ReadTransmissionResponses, ReleaseStockData, ReleaseStockErrors, ReleaseStockResponses, ReplaceSandboxEntityData, ReplaceSandboxEntityErrors, ReplaceSandboxEntityResponses, SearchShipmentsData, SearchShipmentsErrors, SearchShipmentsResponses, UpdateParcelData, UpdateParcelErrors, UpdateParcelResponses, UpdateSandboxEntityData, UpdateSandboxEntityErrors, UpdateSandboxEntityResponses, VoidLabelData, VoidLabelErrors, VoidLabelResponses } from './types.gen.ts';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -590,6 +590,24 @@ export class WaybillApi extends HeyApiClient {
             security: [{ scheme: 'bearer', type: 'http' }],
             url: '/v2/couriers/on-time',
             ...options
+        });
+    }
+    
+    /**
+     * When a parcel would arrive with each courier
+     *
+     * From the network's deliveries of the last 12 months, in working days, for the finest grain of the lane with 20 of them. Couriers without such a grain are left out. Best first: by onTimeProbability where a deadline is given, then by p50, p90 and p10. Needs the scope `delivery-times:read`. 422 beyond the schema: `destCap` NOT_ALLOWED: the postal code of an Italian place; `originCap` NOT_ALLOWED: the postal code of an Italian place.
+     */
+    public promiseDelivery<ThrowOnError extends boolean = true>(options: Options<PromiseDeliveryData, ThrowOnError>): RequestResult<PromiseDeliveryResponses, PromiseDeliveryErrors, ThrowOnError, 'data'> {
+        return (options.client ?? this.client).post<PromiseDeliveryResponses, PromiseDeliveryErrors, ThrowOnError, 'data'>({
+            responseStyle: 'data',
+            security: [{ scheme: 'bearer', type: 'http' }],
+            url: '/v2/couriers/promise',
+            ...options,
+            headers: {
+                'Content-Type': 'application/json',
+                ...options.headers
+            }
         });
     }
 }

@@ -621,6 +621,21 @@ export type CourierEfficiency = {
     medianInterval?: Interval | null;
 };
 
+export type CourierPromises = {
+    /**
+     * Couriers with a sample of 20 deliveries, best first.
+     */
+    ranking: Array<PromisedCourier>;
+    /**
+     * ISO 8601: events accepted before it count in the figures.
+     */
+    asOf: string;
+    /**
+     * Members of the request's body that are not known and had no effect, at most 20. Absent if there is none.
+     */
+    warnings?: Array<Warning>;
+};
+
 export type CreatedShipment = {
     /**
      * Whether the item was created.
@@ -2615,6 +2630,64 @@ export type ProblemDocument = {
      * as in the header X-Request-Id
      */
     requestId: string;
+};
+
+export type PromiseRequest = {
+    /**
+     * an Italian postal code of 5 digits, such as 00184
+     */
+    destCap: string;
+    /**
+     * an Italian postal code of 5 digits, such as 00184
+     */
+    originCap?: string | null;
+    /**
+     * kg
+     */
+    weightKg?: number | null;
+    /**
+     * When the parcel is handed over; today if absent.
+     */
+    shipDate?: string | null;
+    /**
+     * A real date as YYYY-MM-DD.
+     */
+    deadline?: string | null;
+    /**
+     * Courier codes to compare; all that the channel ships with where it is left out.
+     */
+    couriers?: Array<string> | null;
+};
+
+export type PromisedCourier = {
+    /**
+     * The courier.
+     */
+    courierCode: string;
+    /**
+     * A real date as YYYY-MM-DD.
+     */
+    p10: string;
+    /**
+     * A real date as YYYY-MM-DD.
+     */
+    p50: string;
+    /**
+     * A real date as YYYY-MM-DD.
+     */
+    p90: string;
+    /**
+     * Share of the sample that would meet the deadline, 0 to 1; null without one.
+     */
+    onTimeProbability: number | null;
+    /**
+     * Grain of the sample, finest first: origin_cap_dest_weight, origin_cap_dest, area_cap_weight, cap_weight, area_cap, cap.
+     */
+    grain: 'origin_cap_dest_weight' | 'origin_cap_dest' | 'area_cap_weight' | 'cap_weight' | 'area_cap' | 'cap';
+    /**
+     * Deliveries that the figures stand on.
+     */
+    sampleSize: number;
 };
 
 export type SandboxEntity = {
@@ -6374,3 +6447,77 @@ export type ReadOnTimeResponses = {
 };
 
 export type ReadOnTimeResponse = ReadOnTimeResponses[keyof ReadOnTimeResponses];
+
+export type PromiseDeliveryData = {
+    /**
+     * At most 65536 bytes.
+     */
+    body: PromiseRequest;
+    path?: never;
+    query?: never;
+    url: '/v2/couriers/promise';
+};
+
+export type PromiseDeliveryErrors = {
+    /**
+     * BAD_REQUEST_TARGET: The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.
+     *
+     * MALFORMED_BODY: The body is missing or is not JSON in UTF-8, contains a duplicate key or a key `__proto__`, or has more than 32 levels.
+     */
+    400: ErrorBody;
+    /**
+     * INVALID_TOKEN: The access token is missing, not valid or expired, or its key or channel has been switched off.
+     */
+    401: ErrorBody;
+    /**
+     * NO_CHANNEL_CONTEXT: The token belongs to no channel.
+     *
+     * MISSING_SCOPE: The API key lacks the scope that the call needs; the message names it.
+     *
+     * KEY_SUSPENDED: The key is suspended for an hour after 10 answers 429 within 5 minutes.
+     */
+    403: ErrorBody;
+    /**
+     * NOT_ACCEPTABLE: The header Accept excludes JSON, the only format of the answers.
+     */
+    406: ErrorBody;
+    /**
+     * BODY_TOO_SLOW: The body did not arrive within 60 s.
+     */
+    408: ErrorBody;
+    /**
+     * BODY_TOO_LARGE: The body is larger than the call takes, or a shipment in a list is larger than 524,288 bytes.
+     */
+    413: ErrorBody;
+    /**
+     * VALIDATION_FAILED: The request violates the documented rules; `violations` lists what and where.
+     *
+     * UNKNOWN_PARAMETER: The call has no query parameter of this name; `nearest` is the one with the most similar name.
+     */
+    422: ProblemDocument;
+    /**
+     * RATE_LIMITED: The request budget is used up; at the token call, too many invalid API keys came from this address.
+     */
+    429: ErrorBody;
+    /**
+     * INTERNAL_ERROR: An error on the side of the service.
+     */
+    500: ErrorBody;
+    /**
+     * STORE_UNAVAILABLE: The store of the service is unavailable; nothing was acknowledged.
+     *
+     * BENCHMARKS_UNAVAILABLE: Benchmarks cannot be computed just now.
+     */
+    503: BenchmarksUnavailable;
+};
+
+export type PromiseDeliveryError = PromiseDeliveryErrors[keyof PromiseDeliveryErrors];
+
+export type PromiseDeliveryResponses = {
+    /**
+     * Couriers with data, best first.
+     */
+    200: CourierPromises;
+};
+
+export type PromiseDeliveryResponse = PromiseDeliveryResponses[keyof PromiseDeliveryResponses];

@@ -376,6 +376,7 @@ describe("bodies over the limit", () => {
     ["/v2/shipments/17/stock-release", "POST", 65_536],
     ["/v2/couriers/delivery-times", "POST", 65_536],
     ["/v2/couriers/efficiency-index", "POST", 65_536],
+    ["/v2/couriers/promise", "POST", 65_536],
     ["/v2/labels/confirm", "POST", 65_536],
     ["/v2/sandbox/1", "PUT", 131_072],
     ["/v2/sandbox/1", "PATCH", 131_072],

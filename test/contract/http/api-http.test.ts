@@ -100,8 +100,9 @@ describe("errors", () => {
   });
 
   test("503 for benchmarks while ClickHouse is unavailable, a problem document with the members of the error body; the rest keeps serving", async () => {
-    for (const path of ["delivery-times", "efficiency-index"]) {
-      const body = JSON.stringify({ destCap: "00118", detail: "full" });
+    for (const path of ["delivery-times", "efficiency-index", "promise"]) {
+      const detail = path === "promise" ? {} : { detail: "full" };
+      const body = JSON.stringify({ destCap: "00118", ...detail });
       const answer = await send("POST", `/v2/couriers/${path}`, body);
       const reported = (await answer.json()) as { message: string };
       expect(answer.status).toBe(503);

@@ -217,8 +217,8 @@ describe("what the API answers is what its schemas say", () => {
       Object.keys(operation.answers ?? {}).map((status) => `${operation.id} ${status}`),
     );
     const unseen = possible.filter((answer) => !own.seen.has(answer));
-    // Those take a parcel held in depot and a network of deliveries: `api-stock-release.test.ts`, `api-delivery-times.test.ts` and
-    // `api-efficiency-index.test.ts` ask for them, with the same comparison.
+    // Those take a parcel held in depot and a network of deliveries: `api-stock-release.test.ts`, `api-delivery-times.test.ts`,
+    // `api-efficiency-index.test.ts` and `api-promise.test.ts` ask for them, with the same comparison.
     expect(unseen).toEqual([
       ...["releaseStock 200", "readDeliveryTimes 200", "readEfficiencyIndex 200", "readOnTime 200"],
     ]);
@@ -337,4 +337,5 @@ async function askForBenchmarks(answers: Ask, example: (id: string) => unknown):
     await answers(operation, `/v2/couriers/${name}`, example(operation));
     await answers(operation, `/v2/couriers/${name}`, { destCap: "00184", detail: "full" });
   }
+  await answers("promiseDelivery", "/v2/couriers/promise", example("promiseDelivery"));
 }

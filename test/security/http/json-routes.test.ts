@@ -69,6 +69,7 @@ const API_ROUTES = [
   ["POST", "/v2/labels/confirm"],
   ["POST", "/v2/couriers/delivery-times"],
   ["POST", "/v2/couriers/efficiency-index"],
+  ["POST", "/v2/couriers/promise"],
 ] as const;
 const PANEL_ROUTES = [
   ["POST", "/panel/api/channels/acme-it/webhooks"],
