@@ -221,6 +221,7 @@ describe("what the API answers is what its schemas say", () => {
     // `api-efficiency-index.test.ts` and `api-promise.test.ts` ask for them, with the same comparison.
     expect(unseen).toEqual([
       ...["releaseStock 200", "readDeliveryTimes 200", "readEfficiencyIndex 200", "readOnTime 200"],
+      "promiseDelivery 200",
     ]);
     await own.end();
   }, 300_000);
