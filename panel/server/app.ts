@@ -52,7 +52,7 @@ import { forgetKey } from "#panel/server/http/idempotency.ts";
 import { archiveRoutes } from "#panel/server/operations/archive.ts";
 import { clockRoute } from "#panel/server/operations/clock.ts";
 import { deadLetterRoutes } from "#panel/server/operations/dead-letters.ts";
-import { jobsRoute } from "#panel/server/operations/jobs.ts";
+import { jobFailuresRoute, jobsRoute } from "#panel/server/operations/jobs.ts";
 import { overviewRoute } from "#panel/server/operations/overview.ts";
 import { partitionsRoute } from "#panel/server/operations/partitions.ts";
 import { requestsRoute } from "#panel/server/operations/requests.ts";
@@ -144,6 +144,7 @@ function operation(runtime: Runtime, benchmarks: Benchmarks, insights: Insights 
     .use(partitionsRoute(runtime))
     .use(deadLetterRoutes(runtime))
     .use(jobsRoute(runtime))
+    .use(jobFailuresRoute(runtime))
     .use(requestsRoute(runtime))
     .use(doctorRoute(runtime, benchmarks))
     .use(exportRoute(runtime))

@@ -115,6 +115,22 @@ interface Call {
   readonly params: unknown;
 }
 
+/** Whether a caller who was admitted would be again, for an answer that goes on: their session may have ended since. */
+export async function mayStill(
+  deps: PanelDeps,
+  { can, of }: PanelAccess,
+  request: Request,
+  server: Bun.Server<unknown> | null,
+): Promise<boolean> {
+  try {
+    const { capabilities, kind } = await authenticate(deps, request, server);
+    return capabilities.includes(can) && (kind === "operator" || of !== "installation");
+  } catch (error) {
+    if (error instanceof Problem && (error.status === 401 || error.status === 403)) return false;
+    throw error;
+  }
+}
+
 /** @throws {Problem} 401, 403, 404, 429 */
 async function admit(deps: PanelDeps, { can, of }: PanelAccess, call: Call): Promise<Caller> {
   const caller = await authenticate(deps, call.request, call.server);

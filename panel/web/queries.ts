@@ -29,6 +29,13 @@ export const meQuery = queryOptions({
   staleTime: ME_FRESH_MS,
 });
 
+/** What the numbers of status details mean. */
+export const statusDetailsQuery = queryOptions({
+  queryKey: ["status-details"],
+  queryFn: ({ signal }) => call("get", "/panel/api/status-details", { signal }),
+  staleTime: ME_FRESH_MS,
+});
+
 interface Alive {
   readonly version: string;
   readonly commit: string | null;

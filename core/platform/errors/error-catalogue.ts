@@ -450,6 +450,7 @@ const OPERATOR = {
     "There is no such link to a quality report: it never existed, was revoked, or has expired.",
     "Make another one.",
   ),
+  JOB_NOT_FOUND: row(404, "There is no such import.", "Imports are kept for 30 days."),
   REMAP_NOT_FOUND: row(404, "There is no such remap.", "Check the id or code."),
   REPLAY_NOT_FOUND: row(404, "There is no such replay.", "Check the id or code."),
   SENDER_NOT_FOUND: row(404, "The channel has no sender.", "Nothing is left to do."),

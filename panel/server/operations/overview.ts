@@ -21,7 +21,7 @@ import {
 import { longestOverdueMs } from "#core/webhooks/store/deliveries/overdue.ts";
 import { readFailing } from "#core/webhooks/store/endpoints.ts";
 import { createFeed } from "#panel/server/http/feed.ts";
-import { panelRoutes } from "#panel/server/panel-routes.ts";
+import { mayStill, panelRoutes } from "#panel/server/panel-routes.ts";
 import { alarmsOf, rememberAlarms } from "./alarms.ts";
 import { Overview } from "./overview-view.ts";
 import { keepSamples } from "./samples.ts";
@@ -42,6 +42,7 @@ const StreamedOverview = Type.Object({
   data: Type.String({ contentMediaType: "application/json" }),
 });
 
+const STREAM_ACCESS = { can: "overview:read", of: "installation" } as const;
 const SAMPLES = { everyMs: 5_000, kept: 12 } as const;
 
 export function overviewRoute(runtime: Runtime, benchmarks: Benchmarks, insights?: Insights) {
@@ -79,9 +80,9 @@ export function overviewRoute(runtime: Runtime, benchmarks: Benchmarks, insights
     )
     .get(
       "/panel/api/overview/stream",
-      () => feed.join(),
+      ({ request, server }) => feed.join(() => mayStill(runtime, STREAM_ACCESS, request, server)),
       route({
-        access: { can: "overview:read", of: "installation" },
+        access: STREAM_ACCESS,
         summary: "The overview as server-sent events `overview`, every 2 seconds",
         errors: ["TOO_MANY_VIEWERS"],
         answers: {

@@ -16,6 +16,7 @@ import { idOf } from "#core/platform/schema/path-id.ts";
 import { NO_ARCHIVE } from "#core/search/store/archive-search.ts";
 import type { SortOrder } from "#core/search/store/index-ranges.ts";
 import { shipDay } from "#core/shipments/rules/shipment.ts";
+import { trackingUrl } from "#core/shipments/rules/tracking-link.ts";
 import type { StoredShipment } from "#core/shipments/store/shipments.ts";
 import { STATUSES, type Status } from "#core/statuses/rules/status.ts";
 import { readMomentAnywhere } from "#core/webhooks/store/shipment-moment.ts";
@@ -92,6 +93,9 @@ export const ShipmentPageDetail = Type.Object({
   ...summary,
   isPlaceholder: Type.Boolean({ description: "its tracking number is not known yet" }),
   shipDate: Type.String(),
+  trackingUrl: Type.Union([Type.String(), Type.Null()], {
+    description: "of the page for its recipient; null where the channel has none",
+  }),
   furtherNumbers: Type.Array(Type.String(), {
     description: "tracking numbers that couriers announced for it",
   }),
@@ -193,7 +197,7 @@ export function shipmentRoutes(deps: PanelDeps, insights?: Insights) {
         const notifications = await readNotifications(redis, moment, configuration, live.now());
         return {
           ...itemOf(moment.shipment, configuration),
-          ...detailOf(moment.shipment),
+          ...detailOf(moment.shipment, configuration, deps.config.publicUrl),
           notifications: notifications.map(({ sentAtMs, ...one }) => ({
             ...one,
             sentAt: new Date(sentAtMs).toISOString(),
@@ -366,10 +370,16 @@ function itemOf(
   };
 }
 
-function detailOf({ record, state }: StoredShipment) {
-  const { consignee, parcels = [], shipDate } = record;
+function detailOf(
+  { record, state }: StoredShipment,
+  { channels }: Configuration,
+  publicUrl: string,
+) {
+  const { id, channelId, consignee, parcels = [], shipDate, trackingToken } = record;
+  const hasPage = channels.get(channelId)?.trackingPage === true;
   return {
     shipDate,
+    trackingUrl: hasPage ? trackingUrl(publicUrl, id, trackingToken) : null,
     isPlaceholder: record.isRealTrackingNumber === false,
     furtherNumbers: [...state.aliases],
     parcels: parcels.flatMap((parcel) => {

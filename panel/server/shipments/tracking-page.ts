@@ -10,7 +10,7 @@ import { WORDS } from "#core/merchants/rules/words.ts";
 import { type Html, html } from "#core/platform/http/html.ts";
 import { ownFile } from "#core/platform/process/own-files.ts";
 import { instantOf } from "#core/platform/time/rome-time.ts";
-import type { Language } from "#core/shipments/rules/shipment.ts";
+import { LANGUAGES, type Language } from "#core/shipments/rules/shipment.ts";
 import type { StoredShipment } from "#core/shipments/store/shipments.ts";
 import type { Status } from "#core/statuses/rules/status.ts";
 import { statusDetailText, statusText } from "#core/statuses/rules/status-text.ts";
@@ -55,8 +55,8 @@ export function trackingPage(
   facts: readonly Fact[],
   channel: Channel,
   { couriers, statusDetails }: Configuration,
+  language: Language,
 ): Response {
-  const { language } = record;
   const words = WORDS[language];
   const { status, detail } = state.pair;
   const headline = statusText(status, language);
@@ -80,8 +80,21 @@ ${inDetail === null ? null : html`<p class="detail">${inDetail}</p>`}
 <h2>${words.history}</h2>
 ${timeline(facts, language, statusDetails, words.noEvents)}
 </section>
+${languageSwitch(language)}
 </main>`;
   return respond(200, language, `${headline} · ${channel.name}`, body);
+}
+
+/** Each language by its own name, as a link: the page has no script. */
+function languageSwitch(shown: Language): Html {
+  const nameOf = (language: Language) =>
+    new Intl.DisplayNames(language, { type: "language" }).of(language) ?? language;
+  const items = LANGUAGES.map((language) =>
+    language === shown
+      ? html`<li aria-current="true" lang="${language}">${nameOf(language)}</li>`
+      : html`<li><a href="?lang=${language}" hreflang="${language}" lang="${language}">${nameOf(language)}</a></li>`,
+  );
+  return html`<nav><details><summary lang="${shown}">${nameOf(shown)}</summary><ul>${items}</ul></details></nav>`;
 }
 
 /** The same for every address that is none of ours, in the visitor's language where we have it. */

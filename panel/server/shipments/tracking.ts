@@ -3,6 +3,7 @@
 import { type Archive, channelsOfShipments, readAnywhere } from "#core/archive/store/archive.ts";
 import { publicRoutes } from "#core/platform/http/access.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
+import { isLanguage } from "#core/shipments/rules/shipment.ts";
 import { opens, parseTrackingLink } from "#core/shipments/rules/tracking-link.ts";
 import {
   readShipmentWithHistory,
@@ -11,7 +12,7 @@ import {
 import { noTrackingPage, trackingPage } from "./tracking-page.ts";
 
 export function trackingRoute({ redis, live }: Pick<Runtime, "redis" | "live">, archive: Archive) {
-  return publicRoutes("tracking").get("/t/:token", async ({ params }) => {
+  return publicRoutes("tracking").get("/t/:token", async ({ params, query }) => {
     const link = parseTrackingLink(params.token);
     const configuration = await live.refresh();
     const id = link?.shipmentId ?? 0;
@@ -29,6 +30,8 @@ export function trackingRoute({ redis, live }: Pick<Runtime, "redis" | "live">, 
     const channel = found && configuration.channels.get(found.shipment.record.channelId);
     if (!link || !found || !channel?.trackingPage) return noTrackingPage();
     if (!opens(link, found.shipment.record.trackingToken)) return noTrackingPage();
-    return trackingPage(found.shipment, found.facts(), channel, configuration);
+    const asked = String(query["lang"] ?? "");
+    const language = isLanguage(asked) ? asked : found.shipment.record.language;
+    return trackingPage(found.shipment, found.facts(), channel, configuration, language);
   });
 }

@@ -22,6 +22,7 @@ export const itProblems: Messages["problems"] & Readonly<Record<string, string>>
   DELIVERY_NOT_FOUND: "La consegna non esiste, o ha più di 30 giorni.",
   ENDPOINT_NOT_FOUND: "L'endpoint non esiste.",
   QUALITY_LINK_NOT_FOUND: "Il link non esiste: è stato revocato o è scaduto.",
+  JOB_NOT_FOUND: "L'importazione non esiste.",
   REMAP_NOT_FOUND: "La modifica non esiste.",
   REPLAY_NOT_FOUND: "Il reinvio non esiste.",
   SENDER_NOT_FOUND: "Il canale non ha un mittente.",

@@ -1,6 +1,8 @@
 import { Badge } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
 import type { Messages } from "#panel/web/i18n/en.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
+import { statusDetailsQuery } from "#panel/web/queries.ts";
 
 type StatusName = keyof Messages["statuses"];
 
@@ -30,15 +32,17 @@ interface StatusBadgeProps {
   readonly detail?: number | null;
 }
 
-/** A status in the visitor's words; a detail by its number. */
+/** A status and its detail in the visitor's words; a detail that has none by its number. */
 export function StatusBadge({ status, detail }: StatusBadgeProps) {
-  const { t } = useText();
+  const { t, language } = useText();
+  const { data } = useQuery({ ...statusDetailsQuery, enabled: Boolean(detail) });
   const isKnown = status in COLOURS;
   const name = status as StatusName;
+  const told = data?.items.find(({ id }) => id === detail)?.description;
   return (
     <Badge color={isKnown ? COLOURS[name] : "gray"}>
       {isKnown ? t.statuses[name] : status}
-      {detail ? ` · ${detail}` : ""}
+      {detail ? ` · ${told?.[language] ?? told?.["en"] ?? detail}` : ""}
     </Badge>
   );
 }

@@ -87,6 +87,10 @@ async function addJobs({ redis, live }: TestRuntime): Promise<void> {
       failed: 1,
       webhookUrl: "",
     });
+    const errors = [{ code: "MISSING_PACKAGE_INFO", field: "parcels", message: "Add a parcel." }];
+    const failed = [{ index: 3, trackingNumber: "FAILED-3", errors }];
+    const result = JSON.stringify({ successes: [], errors: failed });
+    await redis.hSet(keys.jobResults(job), { 0: result });
     await redis.zAdd(keys.latestJobs, { score: createdAtMs, value: `${id}:${job}` });
   }
 }
@@ -238,6 +242,12 @@ describe("every page", () => {
     await open("/jobs");
     const jobs = page.getByRole("region", { name: "Jobs" });
     await jobs.getByRole("row", { name: /acme-it job-000 .*40 \/ 100/ }).waitFor();
+    await jobs.getByRole("button", { name: "1 Failed items of job-000" }).click();
+    const failed = page.getByRole("dialog");
+    await failed.getByRole("row", { name: "4 FAILED-3 parcels: Add a parcel." }).waitFor();
+    await drawn(page);
+    expect(await accessFaults(page)).toEqual([]);
+    await page.keyboard.press("Escape");
     await eventually(async () => {
       await jobs.press("End");
       return (await jobs.getByRole("row", { name: /job-202/ }).count()) === 1;

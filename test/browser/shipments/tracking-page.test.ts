@@ -264,6 +264,21 @@ describe("trackingUrl", () => {
   });
 });
 
+describe("the language", () => {
+  test("is the shipment's, and any other one by two clicks, without a script", async () => {
+    const { trackingUrl } = await underway();
+    const { page, end } = await open(trackingUrl);
+    expect(await page.locator("html").getAttribute("lang")).toBe("it");
+    await page.locator("summary").click();
+    await page.getByRole("link", { name: "Deutsch" }).click();
+    await page.getByText("Sendungsverlauf").waitFor();
+    expect(await page.locator("html").getAttribute("lang")).toBe("de");
+    await page.goto(`${trackingUrl}?lang=__proto__`);
+    expect(await page.locator("html").getAttribute("lang")).toBe("it");
+    await end();
+  });
+});
+
 describe("404", () => {
   test("an unknown token, a guessed one, and a text that is none", async () => {
     const { trackingUrl } = await create();

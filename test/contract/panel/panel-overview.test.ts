@@ -39,6 +39,8 @@ const HEALTHY_CLICKHOUSE = { ready: true, behindSeconds: 0 };
 
 const log = pino({ level: "silent" });
 
+const stays = async () => true;
+
 describe("GET /panel/api/overview/stream", () => {
   test("pushes the overview as server-sent events", async () => {
     const abort = new AbortController();
@@ -61,7 +63,7 @@ describe("GET /panel/api/overview/stream", () => {
   test("reads once for all viewers, and nothing when nobody watches", async () => {
     let readings = 0;
     const feed = createFeed(async () => ({ reading: ++readings }), { log, everyMs: 10 });
-    const viewers = Array.from({ length: 20 }, () => feed.join().body?.getReader());
+    const viewers = Array.from({ length: 20 }, () => feed.join(stays).body?.getReader());
     const texts = await Promise.all(
       viewers.map(async (viewer) => new TextDecoder().decode((await viewer?.read())?.value)),
     );
@@ -74,17 +76,35 @@ describe("GET /panel/api/overview/stream", () => {
     feed.close();
   });
 
+  test("ends the stream of whoever has been logged out since, and of nobody else", async () => {
+    let isLoggedIn = true;
+    const feed = createFeed(async () => null, { log, everyMs: 10, checkMs: 20 });
+    const left = feed.join(async () => isLoggedIn).body?.getReader();
+    const other = feed
+      .join(async () => {
+        throw new Error("the store is away for a moment");
+      })
+      .body?.getReader();
+    expect((await left?.read())?.done).toBe(false);
+    isLoggedIn = false;
+    await eventually(async () => (await left?.read())?.done, "the end of the stream");
+    for (let reading = 0; reading <= READINGS_WAITING; reading += 1) {
+      expect((await other?.read())?.done).toBe(false);
+    }
+    feed.close();
+  });
+
   test(`${VIEWERS_LIMIT} watch at the same time, one more is 503`, () => {
     const feed = createFeed(async () => null, { log });
-    for (let viewer = 0; viewer < VIEWERS_LIMIT; viewer += 1) feed.join();
-    expect(() => feed.join()).toThrow("Too many watch");
+    for (let viewer = 0; viewer < VIEWERS_LIMIT; viewer += 1) feed.join(stays);
+    expect(() => feed.join(stays)).toThrow("Too many watch");
     feed.close();
   });
 
   test(`a viewer who takes nothing is left after ${READINGS_WAITING} readings`, async () => {
     let readings = 0;
     const feed = createFeed(async () => ++readings, { log, everyMs: 10 });
-    const reader = feed.join().body?.getReader();
+    const reader = feed.join(stays).body?.getReader();
     await eventually(() => readings > READINGS_WAITING, "the reading that nobody takes");
     let taken = 0;
     while (!(await reader?.read())?.done) taken += 1;

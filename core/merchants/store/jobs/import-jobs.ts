@@ -344,6 +344,23 @@ export async function importResultText(
   });
 }
 
+/** The first items that were not created, in the order of the request. */
+export async function readFailures(
+  redis: Redis,
+  partition: number,
+  jobId: string,
+  most: number,
+): Promise<ImportFailure[]> {
+  const rows = Object.entries(await redis.hGetAll(companyKeys(partition).jobResults(jobId)));
+  const failures: ImportFailure[] = [];
+  for (const [, text] of rows.sort(([one], [other]) => Number(one) - Number(other))) {
+    if (failures.length >= most) break;
+    failures.push(...(JSON.parse(text) as ChunkResult).errors);
+    await nextTurn();
+  }
+  return failures.slice(0, most);
+}
+
 /** Whether an import of the channel has not ended. */
 export async function hasOpenJobs(
   redis: Redis,

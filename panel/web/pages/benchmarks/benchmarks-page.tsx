@@ -59,7 +59,7 @@ interface DestinationsProps {
 /** Italy by region, and by province beside it. */
 function Destinations({ courier, onCourier }: DestinationsProps) {
   const { t } = useText();
-  const { data: provinces = [], error } = useQuery(provincesQuery(courier));
+  const { data: provinces = [], error, isPending } = useQuery(provincesQuery(courier));
   const { data: trend = [] } = useQuery(trendQuery(""));
   const couriers = [...new Set(trend.map((row) => row.courier))];
   return (
@@ -83,7 +83,7 @@ function Destinations({ courier, onCourier }: DestinationsProps) {
       <ProblemNote error={error} />
       <SimpleGrid cols={{ base: 1, lg: 2 }} spacing="lg">
         <ItalyMap provinces={provinces} />
-        <ProvinceTable provinces={provinces} />
+        <ProvinceTable provinces={provinces} isLoading={isPending} />
       </SimpleGrid>
     </Section>
   );

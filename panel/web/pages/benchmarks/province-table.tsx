@@ -5,7 +5,12 @@ import { useFormat } from "#panel/web/i18n/format.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { DataTable } from "#panel/web/parts/data-table.tsx";
 
-export function ProvinceTable({ provinces }: { readonly provinces: readonly ProvinceInsight[] }) {
+interface ProvinceTableProps {
+  readonly provinces: readonly ProvinceInsight[];
+  readonly isLoading: boolean;
+}
+
+export function ProvinceTable({ provinces, isLoading }: ProvinceTableProps) {
   const { t } = useText();
   const f = useFormat();
   const columns = useMemo(() => {
@@ -45,6 +50,7 @@ export function ProvinceTable({ provinces }: { readonly provinces: readonly Prov
     <DataTable
       label={t.benchmarks.destinations}
       rows={provinces}
+      isLoading={isLoading}
       columns={columns}
       idOf={({ prefix }) => prefix}
       minWidth={600}

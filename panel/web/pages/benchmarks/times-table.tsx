@@ -15,9 +15,10 @@ interface TimesTableProps {
   readonly label: string;
   readonly byHeader: string;
   readonly rows: readonly TimesRow[];
+  readonly isLoading?: boolean;
 }
 
-export function TimesTable({ label, byHeader, rows }: TimesTableProps) {
+export function TimesTable({ label, byHeader, rows, isLoading = false }: TimesTableProps) {
   const { t } = useText();
   const f = useFormat();
   const columns = useMemo(() => {
@@ -52,6 +53,7 @@ export function TimesTable({ label, byHeader, rows }: TimesTableProps) {
     <DataTable
       label={label}
       rows={rows}
+      isLoading={isLoading}
       columns={columns}
       idOf={({ courier, by }) => `${courier} ${by}`}
       minWidth={620}

@@ -9,7 +9,7 @@ import { TimesTable } from "./times-table.tsx";
 /** Delivery times by weight of the parcel, to one destination or to all of Italy. */
 export function WeightSection({ destCap }: { readonly destCap: string }) {
   const { t } = useText();
-  const { data = [], error } = useQuery(weightsQuery(destCap));
+  const { data = [], error, isLoading } = useQuery(weightsQuery(destCap));
   const title = t.benchmarks.weights;
   return (
     <Section
@@ -21,6 +21,7 @@ export function WeightSection({ destCap }: { readonly destCap: string }) {
       <TimesTable
         label={title}
         byHeader={t.benchmarks.weight}
+        isLoading={isLoading}
         rows={data.map(({ weightBand, ...row }) => ({ ...row, by: weightBand }))}
       />
     </Section>

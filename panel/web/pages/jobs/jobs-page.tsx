@@ -1,7 +1,7 @@
 /** Imports, those under way and those that have ended. */
 import { Badge, Card, Progress } from "@mantine/core";
 import { createColumnHelper } from "@tanstack/react-table";
-import { useMemo } from "react";
+import { useMemo, useState } from "react";
 import { call } from "#panel/web/api/call.ts";
 import type { Job } from "#panel/web/api/routes.ts";
 import { useFormat } from "#panel/web/i18n/format.ts";
@@ -10,7 +10,9 @@ import { DataTable } from "#panel/web/parts/data-table.tsx";
 import { Instant } from "#panel/web/parts/instant.tsx";
 import { PageHead } from "#panel/web/parts/page-head.tsx";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
+import { RowButton } from "#panel/web/parts/row-button.tsx";
 import { usePaged } from "#panel/web/parts/use-paged.ts";
+import { JobFailures } from "./job-failures.tsx";
 
 const ASK_EVERY_MS = 3_000;
 const COLOURS = { processing: "blue", completed: "teal", failed: "red" } as const;
@@ -19,14 +21,39 @@ const JOBS_ASKED = 200;
 
 export function JobsPage() {
   const { t } = useText();
-  const f = useFormat();
   const { rows, error, isLoading, onEnd } = usePaged(
     ["jobs"],
     (cursor, signal) =>
       call("get", "/panel/api/jobs", { query: { limit: JOBS_ASKED, cursor }, signal }),
     ASK_EVERY_MS,
   );
-  const columns = useMemo(() => {
+  const [shown, setShown] = useState<Job | null>(null);
+  const columns = useColumns(setShown);
+  return (
+    <>
+      <PageHead title={t.jobs.title} lead={t.jobs.lead} />
+      <ProblemNote error={error} />
+      <Card padding={0}>
+        <DataTable
+          label={t.jobs.title}
+          rows={rows}
+          columns={columns}
+          idOf={({ jobId }) => jobId}
+          isLoading={isLoading}
+          onEnd={onEnd}
+          emptyText={t.jobs.empty}
+          minWidth={960}
+        />
+      </Card>
+      {shown && <JobFailures job={shown} onClose={() => setShown(null)} />}
+    </>
+  );
+}
+
+function useColumns(onShow: (job: Job) => void) {
+  const { t } = useText();
+  const f = useFormat();
+  return useMemo(() => {
     const column = createColumnHelper<Job>();
     const right = { align: "right" } as const;
     return [
@@ -68,7 +95,16 @@ export function JobsPage() {
       column.accessor("failedItems", {
         header: t.jobs.failed,
         meta: right,
-        cell: ({ getValue }) => f.whole(getValue()),
+        cell: ({ row: { original } }) =>
+          original.failedItems === 0 ? (
+            f.whole(0)
+          ) : (
+            <RowButton
+              action={f.whole(original.failedItems)}
+              subject={t.jobs.failures(original.jobId)}
+              onClick={() => onShow(original)}
+            />
+          ),
       }),
       column.accessor("completedAt", {
         header: t.jobs.took,
@@ -80,23 +116,5 @@ export function JobsPage() {
         },
       }),
     ];
-  }, [t, f]);
-  return (
-    <>
-      <PageHead title={t.jobs.title} lead={t.jobs.lead} />
-      <ProblemNote error={error} />
-      <Card padding={0}>
-        <DataTable
-          label={t.jobs.title}
-          rows={rows}
-          columns={columns}
-          idOf={({ jobId }) => jobId}
-          isLoading={isLoading}
-          onEnd={onEnd}
-          emptyText={t.jobs.empty}
-          minWidth={960}
-        />
-      </Card>
-    </>
-  );
+  }, [t, f, onShow]);
 }

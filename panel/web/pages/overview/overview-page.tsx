@@ -20,15 +20,17 @@ const GOOD_SUCCESS = 0.9;
 
 export function OverviewPage() {
   const { t } = useText();
-  const { overview, history, error, refetch } = useOverview();
+  const f = useFormat();
+  const { overview, history, error, refetch, lateSeconds } = useOverview();
+  const isLive = !error && lateSeconds === null;
   return (
     <>
       <PageHead title={t.overview.title} lead={t.overview.lead}>
         {overview && overview.missing.length > 0 && (
           <Badge color="orange">{t.overview.incomplete}</Badge>
         )}
-        <Badge variant="dot" color={error ? "red" : "teal"}>
-          {error ? t.overview.notLive : t.overview.live}
+        <Badge variant="dot" color={isLive ? "teal" : "red"} role="status">
+          {isLive ? t.overview.live : t.overview.notLive(f.duration(lateSeconds ?? 0))}
         </Badge>
       </PageHead>
       {error && <ProblemNote error={error} onRetry={() => void refetch()} />}
@@ -103,6 +105,7 @@ function Figures({ overview }: { readonly overview: Overview }) {
     <SimpleGrid cols={{ base: 2, md: 4 }} spacing="sm">
       <Stat
         label={t.overview.accepted}
+        to="/inbox"
         value={f.rate(rates.acceptedPerSecond)}
         note={t.overview.perSecond}
       />
@@ -123,22 +126,26 @@ function Figures({ overview }: { readonly overview: Overview }) {
       />
       <Stat
         label={t.overview.webhookSuccess}
+        to="/webhooks"
         value={f.percent(success)}
         note={t.overview.webhookRates(f.rate(succeededPerMinute), f.rate(failedPerMinute))}
         {...(success !== null && success < GOOD_SUCCESS && { color: "red" })}
       />
       <Stat
         label={t.overview.pending}
+        to="/webhooks"
         value={f.compact(ledger.pending)}
         note={t.overview.pendingNote}
       />
       <Stat
         label={t.overview.oldestWebhook}
+        to="/webhooks"
         value={f.duration(webhooks.oldestWaitingSeconds)}
         note={t.overview.failingEndpoints(f.whole(webhooks.failingEndpoints))}
       />
       <Stat
         label={t.overview.deadLetters}
+        to="/dead-letters"
         value={f.whole(dead)}
         note={dead === 0 ? t.overview.deadLettersNone : t.overview.deadLettersSome}
         {...(dead > 0 && { color: "red" })}

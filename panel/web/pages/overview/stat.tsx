@@ -1,4 +1,5 @@
-import { Card, Group, Text } from "@mantine/core";
+import { Anchor, Card, Group, Text } from "@mantine/core";
+import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 
 interface StatProps {
@@ -7,14 +8,22 @@ interface StatProps {
   readonly note?: ReactNode;
   readonly color?: string;
   readonly children?: ReactNode;
+  /** Of the panel: where the thing itself is. */
+  readonly to?: string;
 }
 
 /** One figure that counts, with what it means. */
-export function Stat({ label, value, note, color, children }: StatProps) {
+export function Stat({ label, value, note, color, children, to }: StatProps) {
   return (
     <Card padding="md">
       <Text size="sm" c="dimmed" fw={500}>
-        {label}
+        {to === undefined ? (
+          label
+        ) : (
+          <Anchor component={Link} to={to} inherit>
+            {label}
+          </Anchor>
+        )}
       </Text>
       <Group justify="space-between" align="end" wrap="nowrap" gap="xs">
         <Text

@@ -12,6 +12,9 @@ const KEY = ["overview"];
 /** Readings that the chart shows: four minutes of them. */
 const HISTORY_LENGTH = 120;
 
+/** Without a reading for so long, what is shown is no longer live, whatever the connection says. */
+const LATE_MS = 8_000;
+
 export interface Reading {
   readonly at: string;
   readonly accepted: number;
@@ -19,27 +22,42 @@ export interface Reading {
 }
 
 export function useOverview() {
-  const isPushed = useStream();
-  const { data, error, refetch } = useQuery({
+  const pushedAt = useStream();
+  const now = useNow();
+  const isPushed = now - pushedAt < LATE_MS;
+  const { data, error, refetch, dataUpdatedAt } = useQuery({
     queryKey: KEY,
     queryFn: ({ signal }) => call("get", "/panel/api/overview", { signal }),
     refetchInterval: isPushed ? false : READ_EVERY_MS,
   });
-  return { overview: data, error, refetch, history: useHistory(data), isPushed };
+  const ageMs = Math.max(0, now - dataUpdatedAt);
+  const lateSeconds = data && ageMs >= LATE_MS ? Math.round(ageMs / 1_000) : null;
+  return { overview: data, error, refetch, history: useHistory(data), lateSeconds };
 }
 
-function useStream(): boolean {
-  const [isOpen, setIsOpen] = useState(false);
+/** The stream says nothing when its server stands still, so that its silence has to be noticed. */
+function useNow(): number {
+  const [now, setNow] = useState(Date.now);
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), READ_EVERY_MS);
+    return () => clearInterval(timer);
+  }, []);
+  return now;
+}
+
+/** @returns when something was pushed last */
+function useStream(): number {
+  const [pushedAt, setPushedAt] = useState(0);
   useEffect(() => {
     const source = new EventSource(STREAM);
-    source.onerror = () => setIsOpen(false);
+    source.onerror = () => setPushedAt(0);
     source.addEventListener("overview", ({ data }) => {
-      setIsOpen(true);
+      setPushedAt(Date.now());
       queries.setQueryData(KEY, JSON.parse(data) as Overview);
     });
     return () => source.close();
   }, []);
-  return isOpen;
+  return pushedAt;
 }
 
 function useHistory(overview: Overview | undefined): readonly Reading[] {

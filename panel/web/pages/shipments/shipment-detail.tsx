@@ -1,6 +1,6 @@
 /** What is known of a shipment besides its events: where it goes, its parcels, and who was told. */
 import { Badge, Group, Stack, Text } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
+import { queryOptions, useQuery } from "@tanstack/react-query";
 import { call } from "#panel/web/api/call.ts";
 import type { ShipmentDetail } from "#panel/web/api/routes.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
@@ -10,12 +10,15 @@ import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
 import { Section } from "#panel/web/parts/section.tsx";
 import { StatusBadge } from "#panel/web/parts/status-badge.tsx";
 
-export function ShipmentDetails({ id }: { readonly id: string }) {
-  const { t } = useText();
-  const { data, error } = useQuery({
+export const detailQuery = (id: string) =>
+  queryOptions({
     queryKey: ["shipments", id],
     queryFn: ({ signal }) => call("get", "/panel/api/shipments/:id", { params: { id }, signal }),
   });
+
+export function ShipmentDetails({ id }: { readonly id: string }) {
+  const { t } = useText();
+  const { data, error } = useQuery(detailQuery(id));
   if (!data) return <ProblemNote error={error} />;
   const { consignee } = data;
   return (

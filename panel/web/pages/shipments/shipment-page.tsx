@@ -4,6 +4,7 @@ import { keepPreviousData, queryOptions, useQuery, useSuspenseQuery } from "@tan
 import { Link, useParams } from "@tanstack/react-router";
 import { call } from "#panel/web/api/call.ts";
 import type { Trace } from "#panel/web/api/routes.ts";
+import { useFormat } from "#panel/web/i18n/format.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { Facts } from "#panel/web/parts/facts.tsx";
 import { Instant } from "#panel/web/parts/instant.tsx";
@@ -13,7 +14,7 @@ import { Section } from "#panel/web/parts/section.tsx";
 import { StatusBadge } from "#panel/web/parts/status-badge.tsx";
 import { AsOfSlider, useAsOf } from "./as-of-slider.tsx";
 import { EraseRecipient } from "./erase-recipient.tsx";
-import { ShipmentDetails } from "./shipment-detail.tsx";
+import { detailQuery, ShipmentDetails } from "./shipment-detail.tsx";
 import { ShipmentTimeline } from "./shipment-timeline.tsx";
 
 /** More than a history keeps. */
@@ -92,11 +93,16 @@ export function ShipmentPage() {
 
 function ShipmentFacts({ trace }: { readonly trace: Trace }) {
   const { t } = useText();
+  const f = useFormat();
+  const { data: detail } = useQuery(detailQuery(String(trace.shipmentId)));
   return (
     <Section title={t.shipments.facts}>
       <Facts
         rows={[
           [t.shipments.id, String(trace.shipmentId)],
+          [t.shipments.reference, detail?.reference ?? "–"],
+          [t.shipments.shipDate, f.date(detail?.shipDate)],
+          [t.shipments.trackingPage, <TrackingLink key="page" url={detail?.trackingUrl} />],
           [t.shipments.channel, trace.channel],
           [t.shipments.courier, trace.courier],
           [t.shipments.createdAt, <Instant key="created" at={trace.createdAt} precise />],
@@ -106,6 +112,16 @@ function ShipmentFacts({ trace }: { readonly trace: Trace }) {
         ]}
       />
     </Section>
+  );
+}
+
+function TrackingLink({ url }: { readonly url: string | null | undefined }) {
+  const { t } = useText();
+  if (!url) return <>–</>;
+  return (
+    <Anchor href={url} target="_blank" rel="noreferrer" inherit>
+      {t.shipments.openPage}
+    </Anchor>
   );
 }
 

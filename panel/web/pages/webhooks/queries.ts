@@ -69,11 +69,6 @@ export function isRunning({ state }: ReplayState): boolean {
   return state === "running";
 }
 
-export const statusDetailsQuery = queryOptions({
-  queryKey: ["status-details"],
-  queryFn: ({ signal }) => call("get", "/panel/api/status-details", { signal }),
-});
-
 export interface LogFilter {
   readonly state: string;
   /** Days. */

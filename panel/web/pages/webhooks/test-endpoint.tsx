@@ -9,8 +9,7 @@ import { useText } from "#panel/web/i18n/text.tsx";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
 import { statusChoices } from "#panel/web/parts/status-badge.tsx";
 import { useAction } from "#panel/web/parts/use-action.ts";
-import { queries } from "#panel/web/queries.ts";
-import { statusDetailsQuery } from "./queries.ts";
+import { queries, statusDetailsQuery } from "#panel/web/queries.ts";
 
 interface TestEndpointProps {
   readonly endpointId: string;
