@@ -23,6 +23,7 @@ import { type Role, type Running, type Runtime, runRoles } from "#core/runtime/r
 import { answerBackups } from "./backup/answer-backups.ts";
 import { checkClickhouse } from "./check-clickhouse.ts";
 import { startExport } from "./export/start.ts";
+import { SQL_PORT } from "./sql-port.ts";
 
 /** Changes read per partition at once: at most about 32,000 of 300 bytes in one batch. */
 const BATCH = 2_000;
@@ -185,4 +186,4 @@ const analytics = (usual: number | null): Role => ({
 
 export const ANALYTICS: Role = analytics(null);
 
-if (import.meta.main) await runRoles(process.env, [analytics(ALONE_PORT)]);
+if (import.meta.main) await runRoles(process.env, [analytics(ALONE_PORT), SQL_PORT]);

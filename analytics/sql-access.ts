@@ -42,6 +42,22 @@ const SQL_FORMATS = {
 } as const;
 export type SqlFormat = keyof typeof SQL_FORMATS;
 
+/** Formats that clients may ask for, by ClickHouse's names. */
+const CLIENT_FORMATS: ReadonlySet<string> = new Set([
+  ...["Native", "RowBinary", "RowBinaryWithNames", "RowBinaryWithNamesAndTypes"],
+  ...["JSON", "JSONCompact", "JSONEachRow", "JSONCompactEachRow", "JSONStringsEachRow"],
+  ...["JSONCompactEachRowWithNames", "JSONCompactEachRowWithNamesAndTypes"],
+  ...["TabSeparated", "TabSeparatedWithNames", "TabSeparatedWithNamesAndTypes"],
+  ...["TSV", "TSVWithNames", "TSVWithNamesAndTypes", "CSV", "CSVWithNames"],
+  ...["Parquet", "Arrow", "ArrowStream", "PrettyCompactMonoBlock"],
+]);
+
+/** A statement of a program that speaks ClickHouse's own interface. */
+export interface ClientAnswer {
+  readonly stream: Readable;
+  readonly format: string;
+}
+
 export interface SqlAccess {
   /**
    * @param person who asks, whoever that is
@@ -50,34 +66,47 @@ export interface SqlAccess {
    * unavailable, or no user that may only read
    */
   ask(statement: string, format: SqlFormat, person: string): Promise<Readable>;
+  /**
+   * The same for programs, which name ClickHouse's format in the statement or beside it.
+   * @param format of a statement that names none
+   */
+  askInFormat(statement: string, format: string, person: string): Promise<ClientAnswer>;
   /** Why it stays closed for every statement; null = it is open, or ClickHouse is unavailable. */
   shutBecause(): Promise<string | null>;
   close(): Promise<void>;
 }
 
-export function openSqlAccess(config: Config): SqlAccess {
-  const stores = Array.from({ length: SIDE_BY_SIDE }, () => keepReader(config));
+/** @param isForClients of the embedded engine alone: the catalogue that drivers and BI tools read can be asked too */
+export function openSqlAccess(config: Config, isForClients = false): SqlAccess {
+  const stores = Array.from({ length: SIDE_BY_SIDE }, () => keepReader(config, isForClients));
   const [first] = stores;
   const placeFor = statementPlaces();
   const isEmbedded = config.clickhouseUrl === null;
 
+  async function run(statement: string, wanted: Wanted, person: string): Promise<ClientAnswer> {
+    const place = await placeFor(person);
+    try {
+      const store = stores[place.at];
+      if (!store) throw new Error(`there is no place ${place.at}`);
+      const { stream, bytes, format } = await answer(store, statement, wanted);
+      if (isEmbedded) {
+        expectSmall(stream, bytes);
+        place.ran();
+      }
+      return { stream: unreadAnswer(stream, place.end), format };
+    } catch (error) {
+      place.end();
+      throw error;
+    }
+  }
+
   return {
     async ask(statement, format, person) {
-      const place = await placeFor(person);
-      try {
-        const store = stores[place.at];
-        if (!store) throw new Error(`there is no place ${place.at}`);
-        const { stream, bytes } = await answer(store, statement, format);
-        if (isEmbedded) {
-          expectSmall(stream, bytes);
-          place.ran();
-        }
-        return unreadAnswer(stream, place.end);
-      } catch (error) {
-        place.end();
-        throw error;
-      }
+      const wanted = { format: SQL_FORMATS[format], asTexts: format === "parquet", mayName: false };
+      return (await run(statement, wanted, person)).stream;
     },
+    askInFormat: (statement, format, person) =>
+      run(statement, { format, asTexts: true, mayName: true }, person),
     async shutBecause() {
       const error = await first?.reader().then(
         () => null,
@@ -91,8 +120,16 @@ export function openSqlAccess(config: Config): SqlAccess {
   };
 }
 
-interface Answer {
-  readonly stream: Readable;
+interface Wanted {
+  /** Of a statement that names none. */
+  readonly format: string;
+  /** Fixed texts become texts: in a binary format they would be bytes. */
+  readonly asTexts: boolean;
+  /** Whether the statement may name its format. */
+  readonly mayName: boolean;
+}
+
+interface Answer extends ClientAnswer {
   /** Of the embedded engine, which has the answer whole; 0 where it is computed as it is read. */
   readonly bytes: number;
 }
@@ -105,16 +142,17 @@ function expectSmall(stream: Readable, bytes: number): void {
   throw new Problem(422, "SQL_FAILED", detail);
 }
 
-async function answer(store: KeptReader, statement: string, format: SqlFormat): Promise<Answer> {
+async function answer(store: KeptReader, statement: string, wanted: Wanted): Promise<Answer> {
   const reader = await store.reader().catch((error) => {
     throw away(error);
   });
   try {
-    const select = await admitted(reader, statement);
-    const shown = format === "parquet" ? await withTexts(reader.client, select) : select;
-    const query = `SELECT * FROM (\n${shown}\n) FORMAT ${SQL_FORMATS[format]}`;
+    const { select, format = wanted.format } = await admitted(reader, statement, wanted.mayName);
+    if (wanted.mayName && !CLIENT_FORMATS.has(format)) throw refused(`The format ${format}`);
+    const shown = wanted.asTexts ? await withTexts(reader.client, select) : select;
+    const query = `SELECT * FROM (\n${shown}\n) FORMAT ${format}`;
     const { stream, response_headers } = await reader.client.exec({ query });
-    return { stream, bytes: Number(response_headers["content-length"] ?? 0) };
+    return { stream, bytes: Number(response_headers["content-length"] ?? 0), format };
   } catch (error) {
     if (error instanceof Problem) throw error;
     const type = clickhouseErrorType(error);
@@ -123,20 +161,36 @@ async function answer(store: KeptReader, statement: string, format: SqlFormat): 
   }
 }
 
+interface Admitted {
+  readonly select: string;
+  /** That the statement names. */
+  readonly format?: string;
+}
+
+/** On a line of its own, as the engine's parser writes it: line breaks in texts and names are escaped. */
+const NAMED_FORMAT = /\nFORMAT (\w+)$/;
+
 /**
  * The statement as the engine's own parser writes it: one statement, without comments.
  * @throws {Problem} 422
  */
-async function admitted({ client, reach }: Reader, statement: string): Promise<string> {
+async function admitted(
+  { client, reach }: Reader,
+  statement: string,
+  mayName: boolean,
+): Promise<Admitted> {
   const bound = await client.query({
     query: "SELECT formatQuery({statement:String}) AS text",
     query_params: { statement },
     format: "JSONEachRow",
   });
   const [formatted] = await bound.json<{ text: string }>();
-  const text = formatted?.text ?? "";
+  const whole = formatted?.text ?? "";
+  const [, format] = (mayName && NAMED_FORMAT.exec(whole)) || [];
+  const text = format === undefined ? whole : whole.replace(NAMED_FORMAT, "");
+  const named = format === undefined ? {} : { format };
   const described = descriptionOf(text, reach);
-  if (described !== null) return described;
+  if (described !== null) return { select: described, ...named };
   if (!/^(SELECT|WITH|\()/.test(text)) {
     throw refused("Anything but SELECT, SHOW TABLES, or DESCRIBE of one of our tables and views");
   }
@@ -145,19 +199,20 @@ async function admitted({ client, reach }: Reader, statement: string): Promise<s
     faultOfSyntax(await syntaxTree(client, select), reach) ??
     faultOfQuery(await queryTree(client, select), reach);
   if (fault !== null) throw refused(fault);
-  return text;
+  return { select: text, ...named };
 }
 
 /**
  * `SHOW TABLES`, `SHOW COLUMNS` and `DESCRIBE TABLE` for our tables, as queries of our own; null for any other statement.
  * @param text as the engine's parser writes it
  */
-function descriptionOf(text: string, { database, tables }: Reach): string | null {
+function descriptionOf(text: string, { database, tables, catalogue }: Reach): string | null {
   if (text === "SHOW TABLES" || text === `SHOW TABLES FROM ${database}`) {
     const names = [...tables].map((name) => `'${name}'`).join(", ");
     return `SELECT name, engine = 'View' AS is_view FROM system.tables
             WHERE database = currentDatabase() AND name IN (${names}) ORDER BY name`;
   }
+  if (text === "SHOW DATABASES" && catalogue.tables.size > 0) return `SELECT '${database}' AS name`;
   const [, given, table = ""] =
     /^(?:DESCRIBE TABLE|SHOW COLUMNS FROM) (?:(\w+)\.)?(\w+)$/.exec(text) ?? [];
   if (!tables.has(table) || (given !== undefined && given !== database)) return null;

@@ -1,6 +1,7 @@
 /** `waybill start`: the whole product in one process. Without a setup file it comes with its demo. */
 import { join } from "node:path";
 import { ANALYTICS } from "#analytics/main.ts";
+import { SQL_PORT } from "#analytics/sql-port.ts";
 import { API } from "#api/main.ts";
 import { type Config, readConfig } from "#core/platform/environment/config.ts";
 import { command } from "#core/platform/process/command-line.ts";
@@ -15,7 +16,7 @@ import { PROCESSORS } from "#processors/main.ts";
 import { DEMO_DATA_DIR } from "./store-config.ts";
 
 /** Upstream last: roles stop in the opposite order, so that nothing comes in for one that has stopped. */
-const ROLES: readonly Role[] = [ANALYTICS, PROCESSORS, PANEL, API, INGEST];
+const ROLES: readonly Role[] = [ANALYTICS, SQL_PORT, PROCESSORS, PANEL, API, INGEST];
 
 /** Without SETUP_FILE the demo runs, in a folder of its own. */
 function configOf(env: Readonly<Record<string, string | undefined>>, quiet: boolean): Config {

@@ -11,6 +11,7 @@ export const TOOLS: Readonly<Record<string, readonly [file: string, about: strin
     "test/client-types/main.ts",
     "writes what the merchants' packages have of the API",
   ],
+  "dbt-sources": ["tools/dbt-sources/main.ts", "writes deploy/dbt/sources.yml"],
   "env-example": ["tools/env-example/main.ts", "writes .env.example"],
   fault: ["test/fault/run.ts", "runs the fault suites for as long as wanted"],
   fuzz: ["test/fuzz/run.ts", "sends requests drawn from the OpenAPI documents"],

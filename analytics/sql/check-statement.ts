@@ -23,8 +23,16 @@ export interface Reach {
   readonly database: string;
   /** Names of our tables and views. */
   readonly tables: ReadonlySet<string>;
+  /** What clients of ClickHouse look up before they ask, with the database's name: tables and functions. None for statements of people. */
+  readonly catalogue: Catalogue;
   /** Lowercase names of every function of the engine. */
   readonly engineFunctions: ReadonlySet<string>;
+}
+
+export interface Catalogue {
+  readonly tables: ReadonlySet<string>;
+  /** Lowercase; harmless, and of no use in a question about deliveries. */
+  readonly functions: ReadonlySet<string>;
 }
 
 /** `Kind name (alias a) (children 2)`: everything after the kind belongs to the node. */
@@ -127,7 +135,7 @@ function faultOfNode(kind: string, name: string, reach: Reach): string | null {
   switch (kind) {
     case "Function":
       // Table functions appear here too; the resolved query shows which of the two it is.
-      return isAllowedFunction(name) || isAllowedTableFunction(name)
+      return isCallable(name, reach) || isAllowedTableFunction(name)
         ? null
         : `The function ${name}`;
     case "TableIdentifier":
@@ -143,19 +151,27 @@ function faultOfNode(kind: string, name: string, reach: Reach): string | null {
 
 /** A name without a database may be a CTE: the resolved query shows what it refers to. */
 function faultOfTable(name: string, reach: Reach): string | null {
-  return /^\w+$/.test(name) || isOurs(name, reach) ? null : `The table ${name}`;
+  return /^\w+$/.test(name) || isReadable(name, reach) ? null : `The table ${name}`;
 }
 
 function isOurs(name: string, { database, tables }: Reach): boolean {
   return name.startsWith(`${database}.`) && tables.has(name.slice(database.length + 1));
 }
 
+function isReadable(name: string, reach: Reach): boolean {
+  return isOurs(name, reach) || reach.catalogue.tables.has(name);
+}
+
+function isCallable(name: string, { catalogue }: Reach): boolean {
+  return isAllowedFunction(name) || catalogue.functions.has(name.toLowerCase());
+}
+
 /** `arrayMap(file, …)` names a function without brackets, and resolving the query would already call it. */
-function faultOfIdentifier(name: string, { engineFunctions }: Reach): string | null {
+function faultOfIdentifier(name: string, reach: Reach): string | null {
   // `x IN system.one`: once resolved, it looks like the table of a statement without FROM.
   if (name.toLowerCase() === NO_TABLE) return `The table ${name}`;
-  const isFunction = engineFunctions.has(name.toLowerCase());
-  if (!isFunction || isAllowedFunction(name)) return null;
+  const isFunction = reach.engineFunctions.has(name.toLowerCase());
+  if (!isFunction || isCallable(name, reach)) return null;
   return COLUMNS_LIKE_FUNCTIONS.has(name) ? null : `The name ${name}, a function's,`;
 }
 
@@ -190,7 +206,7 @@ export function faultOfQuery(lines: readonly string[], reach: Reach): string | n
 function faultOfResolved(kind: string, rest: string, reach: Reach): string | null {
   if (kind === "TABLE") {
     const [, table = ""] = /^, table_name: (.*?)(, final: 1)?$/.exec(rest) ?? [];
-    const isKnown = isOurs(table, reach) || table === NO_TABLE || RECURSION.test(table);
+    const isKnown = isReadable(table, reach) || table === NO_TABLE || RECURSION.test(table);
     return isKnown ? null : `The table ${table}`;
   }
   if (kind === "TABLE_FUNCTION") {
@@ -199,7 +215,7 @@ function faultOfResolved(kind: string, rest: string, reach: Reach): string | nul
   }
   if (kind === "FUNCTION") {
     const [, name = ""] = /^, function_name: (\w+), /.exec(rest) ?? [];
-    return isAllowedFunction(name) || RESOLVED_FUNCTIONS.has(name) ? null : `The function ${name}`;
+    return isCallable(name, reach) || RESOLVED_FUNCTIONS.has(name) ? null : `The function ${name}`;
   }
   return `What ClickHouse calls ${kind}`;
 }

@@ -8,7 +8,7 @@ import type { ReaderFacts } from "#core/doctor/store-doctor.ts";
 import type { Config } from "#core/platform/environment/config.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
 import { limit } from "#core/platform/schema/limit.ts";
-import type { Reach } from "./check-statement.ts";
+import type { Catalogue, Reach } from "./check-statement.ts";
 
 const RESULT_ROWS = limit(1_000_000, "rows of the result of SQL access", "422");
 const RESULT_BYTES = limit(256 * 1024 * 1024, "the result of SQL access", "422");
@@ -47,6 +47,34 @@ export const ASKABLE: readonly string[] = [
   ...["lanes", "courier_performance", "event_quality", "sla", "on_time", "endpoint_health"],
 ];
 
+const NO_CATALOGUE: Catalogue = { tables: new Set(), functions: new Set() };
+
+/** What drivers and BI tools ask for by themselves: which tables there are, and with whom they speak. */
+const CLIENT_CATALOGUE: Catalogue = {
+  tables: new Set([
+    ...["system.databases", "system.tables", "system.columns", "system.settings"],
+    ...["system.functions", "system.data_type_families"],
+  ]),
+  functions: new Set([
+    ...["version", "timezone", "servertimezone", "currentdatabase", "database", "currentuser"],
+  ]),
+};
+
+const quoted = (text: string) => `'${text.replaceAll("'", "\\'")}'`;
+const NAMES = ASKABLE.map(quoted).join(", ");
+const OUR_ROWS = {
+  "system.databases": "name = currentDatabase()",
+  "system.tables": `database = currentDatabase() AND name IN (${NAMES})`,
+  "system.columns": `database = currentDatabase() AND table IN (${NAMES})`,
+};
+
+/** The embedded engine's one user sees every table: the catalogue is cut to ours, whichever way it is read. */
+const OUR_CATALOGUE: Readonly<Record<string, string>> = {
+  additional_table_filters: `{${Object.entries(OUR_ROWS)
+    .map(([table, filter]) => `${quoted(table)}: ${quoted(filter)}`)
+    .join(", ")}}`,
+};
+
 /** Limits that a server's user must have in its profile; being read-only, it cannot raise them. */
 const REQUIRED_LIMITS = [
   ...["max_execution_time", "max_memory_usage", "max_result_rows", "max_result_bytes"],
@@ -81,13 +109,15 @@ export interface KeptReader {
   readonly close: () => Promise<void>;
 }
 
-export function keepReader(config: Config): KeptReader {
-  const store = keepClickhouse(() => openReader(config));
+/** @param isForClients of the embedded engine alone: programs that speak ClickHouse's own interface, and read its catalogue */
+export function keepReader(config: Config, isForClients: boolean): KeptReader {
+  const store = keepClickhouse(() => openReader(config, isForClients));
+  const catalogue = isForClients ? CLIENT_CATALOGUE : NO_CATALOGUE;
   const known = new WeakMap<ClickHouseClient, Reach>();
   return {
     async reader() {
       const client = await store.client();
-      const reach = known.get(client) ?? (await readReach(client));
+      const reach = known.get(client) ?? (await readReach(client, catalogue));
       known.set(client, reach);
       return { client, reach };
     },
@@ -110,8 +140,11 @@ export async function examineReader(config: Config): Promise<ReaderFacts | null>
   }
 }
 
-async function openReader(config: Config): Promise<ClickHouseClient> {
-  if (config.clickhouseUrl === null) return openBare(config, LIMITS);
+async function openReader(config: Config, isForClients: boolean): Promise<ClickHouseClient> {
+  if (config.clickhouseUrl === null) {
+    const settings: ClickHouseSettings = { ...LIMITS, ...(isForClients && OUR_CATALOGUE) };
+    return openBare(config, settings);
+  }
   if (config.clickhouseReadUrl === null) throw shut("CLICKHOUSE_READ_URL is not set");
   const client = await openBare({ ...config, clickhouseUrl: config.clickhouseReadUrl }, {});
   try {
@@ -151,7 +184,7 @@ async function isRefused(client: ClickHouseClient, query: string): Promise<boole
 }
 
 /** One row, so that the user's limit on rows does not matter. */
-async function readReach(client: ClickHouseClient): Promise<Reach> {
+async function readReach(client: ClickHouseClient, catalogue: Catalogue): Promise<Reach> {
   const [found] = await rowsOf<{ database: string; functions: string[] }>(
     client,
     `SELECT currentDatabase() AS database, groupArray(lower(name)) AS functions
@@ -160,6 +193,7 @@ async function readReach(client: ClickHouseClient): Promise<Reach> {
   return {
     database: found?.database ?? "",
     tables: new Set(ASKABLE),
+    catalogue,
     engineFunctions: new Set(found?.functions ?? []),
   };
 }

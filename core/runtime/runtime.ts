@@ -77,6 +77,8 @@ export type CheckStore = (config: Config, isNew: boolean, log: Log) => Promise<v
 
 export interface Role {
   readonly name: string;
+  /** Absent = always. */
+  readonly isWanted?: (config: Config) => boolean;
   /**
    * Binds the role's port, before anything is written; null = it has none.
    * @throws {PortRefused} {ConfigFaults}
@@ -256,9 +258,10 @@ type Open = (config: Config, options: OpenOptions) => Promise<Runtime>;
 export async function serve(
   config: Config,
   log: Log,
-  roles: readonly Role[],
+  known: readonly Role[],
   open: Open = (given, options) => openRuntime(given, log, options),
 ): Promise<void> {
+  const roles = known.filter(({ isWanted }) => isWanted?.(config) ?? true);
   const all = [...metricsPort(config), ...roles];
   const listeners = await bindListeners(config, log, all);
   const checks = [...new Set(all.flatMap(({ check }) => check ?? []))];

@@ -17,11 +17,13 @@ export interface Config {
     /** Null = none, or the default port if the role runs alone. */
     readonly processors: number | null;
     readonly analytics: number | null;
+    readonly sql: number | null;
     /** The only port that answers `/metrics`; null = every port does. */
     readonly metrics: number | null;
   };
   /** Bearer token of `/metrics`; null = none is required. */
   readonly metricsToken: string | null;
+  readonly sqlPassword: string | null;
   /** Seconds that every port goes on serving after SIGTERM. */
   readonly drainSeconds: number;
   readonly dataDir: string;
@@ -185,6 +187,7 @@ function faultsBetween(env: Environment): string[] {
     needs("EXPORT_TO", "AWS_ACCESS_KEY_ID");
     needs("EXPORT_TO", "AWS_SECRET_ACCESS_KEY");
   }
+  needs("SQL_PORT", "SQL_PASSWORD");
   const hasBoth = isGiven("INGEST_TLS_CERT_FILE") && isGiven("INGEST_TLS_KEY_FILE");
   const hasNone = !(
     isGiven("INGEST_TLS_CERT_FILE") ||
@@ -193,6 +196,11 @@ function faultsBetween(env: Environment): string[] {
   );
   if (!hasBoth && !hasNone) {
     faults.push("INGEST_TLS_CERT_FILE, INGEST_TLS_KEY_FILE: TLS needs both of them.");
+  }
+  if (isGiven("SQL_PORT") && isGiven("CLICKHOUSE_URL")) {
+    faults.push(
+      "SQL_PORT, CLICKHOUSE_URL: one of them; a server has its own port and read-only user.",
+    );
   }
   if (isGiven("REDIS_URL") && isGiven("REDIS_CLUSTER_URLS")) {
     faults.push("REDIS_URL, REDIS_CLUSTER_URLS: one of them.");
@@ -209,6 +217,7 @@ const PORTS = [
   "PANEL_PORT",
   "PROCESSORS_PORT",
   "ANALYTICS_PORT",
+  "SQL_PORT",
   "METRICS_PORT",
 ] as const;
 
@@ -228,9 +237,11 @@ function configOf(values: Values): Omit<Config, "tracing" | "otelWarnings"> {
       panel: values.PANEL_PORT,
       processors: values.PROCESSORS_PORT,
       analytics: values.ANALYTICS_PORT,
+      sql: values.SQL_PORT,
       metrics: values.METRICS_PORT,
     },
     metricsToken: values.METRICS_TOKEN,
+    sqlPassword: values.SQL_PASSWORD,
     drainSeconds: values.DRAIN_SECONDS,
     dataDir: values.DATA_DIR,
     redisUrl: values.REDIS_URL,

@@ -81,6 +81,14 @@ export const VARIABLES = {
     port,
     "Health and metrics of the analytics; 8084 when the role runs alone.",
   ),
+  SQL_PORT: optional(
+    port,
+    "ClickHouse's HTTP interface of the embedded engine for BI tools and drivers, in the process of the analytics; without it there is none.",
+  ),
+  SQL_PASSWORD: optional(
+    secret,
+    "Password of its user waybill_reader, 16 characters or more; required with SQL_PORT.",
+  ),
   METRICS_PORT: optional(port, "The only port that answers /metrics; without it every port does."),
   METRICS_TOKEN: optional(secret, "Bearer token that /metrics requires, 16 characters or more."),
   PUBLIC_URL: optional(

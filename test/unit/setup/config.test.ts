@@ -6,7 +6,7 @@ import { parseCidr } from "#core/platform/network/cidr.ts";
 describe("configuration", () => {
   test("an empty environment has the documented defaults", () => {
     const config = readConfig({});
-    const none = { processors: null, analytics: null, metrics: null };
+    const none = { processors: null, analytics: null, metrics: null, sql: null };
     expect(config.ports).toEqual({ ingest: 8081, api: 8080, panel: 8082, ...none });
     expect(config.metricsToken).toBeNull();
     expect(config.host).toBe("127.0.0.1");
