@@ -7,7 +7,7 @@
  * | 1. the batches are noted as retiring           | whoever goes on removes them to the end                            |
  * | 2. references and tracking numbers are removed | events are of an unknown number, and a number may be taken again   |
  * | 3. a minute later, and once every event that still found a reference is applied: shipments that have come back meanwhile get their references again, and the batches count no more | the others are removed |
- * | 4. an hour later they leave the lists of unmapped codes, and their rows are deleted | ClickHouse removes them from the disk with its next merge |
+ * | 4. an hour later they leave the lists of unmapped codes and the search by part, and their rows are deleted | ClickHouse removes them from the disk with its next merge |
  */
 
 import {
@@ -36,6 +36,7 @@ import { erasing } from "#core/platform/redis/embedded/file-rewrite.ts";
 import type { Lock } from "#core/platform/redis/lock.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 import { monthsBefore, romeDate } from "#core/platform/time/rome-time.ts";
+import { forgetLines } from "#core/search/store/search-lines.ts";
 import { registerAgain } from "#core/shipments/store/register-shipments.ts";
 import { forgetUnmapped, hasUnmapped } from "#core/statuses/store/unmapped.ts";
 import { openRow } from "./archive-table.ts";
@@ -283,8 +284,22 @@ export async function deleteRetired(
   for (let from = deleted; from < floor; from += RETIRED_TOGETHER) {
     const range = { channelIds, from, to: Math.min(floor, from + RETIRED_TOGETHER) };
     if (!(await leaveUnmapped(deps, { companyId, summary, range }))) return;
+    await leaveSearch(deps, { companyId, summary, range });
     await deleteBatches(await clickhouse(), range);
     await noteDeleted(redis, companyId, range.to);
+  }
+}
+
+/** Removed shipments leave the search by part. Those that came back before the removal have a row that is marked, and stay in it. */
+async function leaveSearch(
+  { redis, clickhouse }: DeletionDeps,
+  { companyId, summary, range }: Omit<Retiring, "before">,
+): Promise<void> {
+  const wasRemoved = counts({ ...summary, floor: 0 });
+  const places = (await readPlaces(await clickhouse(), range)).filter(wasRemoved);
+  for (const [channelId, own] of Map.groupBy(places, ({ channel }) => channel)) {
+    const ids = new Set(own.map(({ id }) => id));
+    await erasing(redis, Date.now(), () => forgetLines(redis, companyId, channelId, ids));
   }
 }
 

@@ -8,6 +8,7 @@ import { randomBytes } from "node:crypto";
 import { type AccountKind, capabilitiesOf, type Role } from "#core/accounts/rules/roles.ts";
 import { TOTP_LIFE_MS } from "#core/accounts/rules/totp.ts";
 import type { AccountEntity } from "#core/configuration/rules/entities.ts";
+import { refuseStale } from "#core/configuration/store/change-context.ts";
 import {
   readEntities,
   readEntity,
@@ -250,6 +251,7 @@ export function changeAccount(
 export function deleteAccount(redis: Redis, id: string): Promise<AccountEntity | null> {
   return underAccountLock(redis, id, async () => {
     const account = await readAccount(redis, id);
+    refuseStale(account);
     if (!account) return null;
     await erasing(redis, Date.now(), () => remove(redis, account));
     return account;

@@ -150,6 +150,7 @@ export function deleteSetting<K extends Kind>(
 ): Promise<Stored<K> | null> {
   return underSetupLock(redis, async () => {
     const before = await readEntity(redis, kind, id);
+    refuseStale(before);
     if (!before) return null;
     await expectSetupLock();
     if (before.fileEntry) {

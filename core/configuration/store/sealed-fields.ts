@@ -24,6 +24,12 @@ function inEach<T>(changed: (item: T, change: Change) => T) {
     JSON.stringify((JSON.parse(text) as T[]).map((item) => changed(item, change)));
 }
 
+/** For a field that is a record of sealed texts. */
+function inEachMember(text: string, change: Change): string {
+  const members = Object.entries(JSON.parse(text) as Readonly<Record<string, string>>);
+  return JSON.stringify(Object.fromEntries(members.map(([name, one]) => [name, change(one)])));
+}
+
 /** How to re-seal the texts of each field. Add every new field that contains one here. */
 const FIELDS: Readonly<
   Partial<Record<EntityKind, Readonly<Record<string, (text: string, change: Change) => string>>>>
@@ -36,6 +42,7 @@ const FIELDS: Readonly<
   endpoint: {
     secret: (text, change) => change(text),
     previousSecret: (text, change) => change(text),
+    headers: inEachMember,
   },
   alarmReceiver: {
     url: (text, change) => change(text),

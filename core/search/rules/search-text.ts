@@ -64,6 +64,19 @@ export function findInLines(lines: Buffer, { text, courier }: SearchedText): num
   return found;
 }
 
+/** The lines of all shipments but these. */
+export function linesWithout(lines: Buffer, gone: ReadonlySet<number>): Buffer {
+  const kept: Buffer[] = [];
+  for (let from = 0; from < lines.length; ) {
+    let text = from;
+    while (text < lines.length && (lines[text] as number) >= HEAD) text += 1;
+    const end = endOfLine(lines, text);
+    if (!gone.has(idBefore(lines, text))) kept.push(lines.subarray(from, end));
+    from = end;
+  }
+  return Buffer.concat(kept);
+}
+
 function startOfLine(lines: Buffer, at: number): number {
   let start = at;
   while (start > 0 && (lines[start - 1] as number) < HEAD) start -= 1;

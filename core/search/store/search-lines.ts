@@ -1,7 +1,8 @@
 /**
  * Search by part of a number or reference. Each channel has search lines (`core/search/rules/search-text.ts`) in parts of at most
  * 64 KiB. Whoever searches first adds the lines of the shipments created since, so that creating shipments costs nothing for it, and
- * shipments that an older process created are found as well. Lines stay when a shipment moves to the archive.
+ * shipments that an older process created are found as well. Lines stay when a shipment moves to the archive,
+ * and go when it is removed from there.
  */
 import { chunks, chunksBySize } from "#core/platform/process/chunks.ts";
 import { turns } from "#core/platform/process/next-turn.ts";
@@ -10,6 +11,7 @@ import { companyKeys, companyPartition } from "#core/platform/redis/keys.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 import {
   findInLines,
+  linesWithout,
   type SearchedText,
   searchForm,
   searchLine,
@@ -20,8 +22,10 @@ import { readShipments } from "#core/shipments/store/shipments.ts";
 import appendLinesSource from "./append-lines.lua" with { type: "text" };
 import { firstRow } from "./match-rows.ts";
 import { withColumns } from "./read-columns.ts";
+import replaceLinesSource from "./replace-lines.lua" with { type: "text" };
 
 const appendLinesScript = script(appendLinesSource);
+const replaceLinesScript = script(replaceLinesSource);
 
 const PART_BYTES = limit(64 * 1024, "a part of a channel's search lines", "the next part");
 /** Shipments whose lines are added together: about 40 KB. */
@@ -147,6 +151,36 @@ export async function addFurtherTexts(
   }
 }
 
+/**
+ * Removes the lines of shipments that are gone for good. Other processes that keep a part go on with its lines until they read it again:
+ * a search leaves out what is gone.
+ */
+export async function forgetLines(
+  redis: Redis,
+  companyId: number,
+  channelId: number,
+  gone: ReadonlySet<number>,
+): Promise<void> {
+  const { part } = await readReach(redis, companyId, channelId);
+  const keys = companyKeys(companyPartition(companyId));
+  for (let at = 0; at <= part; at += 1) {
+    await forgetInPart(redis, keys.searchLinesPart(channelId, at), gone);
+  }
+}
+
+async function forgetInPart(redis: Redis, name: string, gone: ReadonlySet<number>) {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+    const before = (await binary(redis).get(name)) as Buffer | null;
+    if (before === null) return;
+    const after = linesWithout(before, gone);
+    if (after.length === before.length) return;
+    if ((await run<number>(redis, replaceLinesScript, [name], [before, after])) === 1) {
+      drop(keptBy(redis), name);
+      return;
+    }
+  }
+}
+
 interface Range {
   readonly expected: string;
   readonly upTo: string;
@@ -246,6 +280,11 @@ function keep(kept: Kept, name: string, lines: Buffer): void {
     kept.parts.delete(oldest);
     kept.bytes -= own.length;
   }
+}
+
+function drop(kept: Kept, name: string): void {
+  kept.bytes -= kept.parts.get(name)?.length ?? 0;
+  kept.parts.delete(name);
 }
 
 function keptBy(redis: Redis): Kept {

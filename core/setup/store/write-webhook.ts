@@ -12,6 +12,7 @@ import {
 import { DELETED_WEBHOOKS_KEY } from "#core/platform/redis/keys.ts";
 import { hashToken } from "#core/platform/secrets/secrets.ts";
 import type { SetupWebhook } from "#core/setup/rules/setup.ts";
+import { sealedHeaders } from "#core/webhooks/rules/custom-headers.ts";
 import { fingerprintOf, isRotation } from "./setup-webhooks.ts";
 import type { SetupWriter } from "./setup-writer.ts";
 
@@ -21,7 +22,7 @@ export async function writeWebhook(
   channelId: number,
   channel: string,
 ): Promise<void> {
-  const { redis, stored, nowMs, save, by } = writer;
+  const { redis, stored, nowMs, save, by, vault } = writer;
   const key = `${channelId}:${webhook.code}`;
   const before = stored.endpoints.get(key);
   const applied = before ? before.fileEntry : stored.deletedWebhooks.get(key);
@@ -37,6 +38,7 @@ export async function writeWebhook(
     code: webhook.code,
     url: webhook.url,
     ...settings,
+    headers: sealedHeaders(webhook.headers ?? before?.headers ?? {}, before?.headers ?? {}, vault),
     earlierTargets: before ? earlierTargetsAfter(before, target) : [],
     alertEmail: webhook.alertEmail,
     active: before?.active ?? true,

@@ -59,15 +59,19 @@ export function faultsOfEndpoint(body: unknown): Fault[] {
   return faultsOf(inputChecker, body);
 }
 
-/** Every fault of a change. */
-export function faultsOfPatch(body: unknown): Fault[] {
-  return faultsOf(patchChecker, body);
+/** Every fault of a change. @param known names of the custom headers that are stored */
+export function faultsOfPatch(body: unknown, known: readonly string[] = []): Fault[] {
+  return faultsOf(patchChecker, body, known);
 }
 
-function faultsOf(checker: CompiledSchema<TSchema>, body: unknown): Fault[] {
+function faultsOf(
+  checker: CompiledSchema<TSchema>,
+  body: unknown,
+  known: readonly string[] = [],
+): Fault[] {
   const found = checker.check(body) ? [] : listFaults(checker.errors(body));
   const headers = (body as { readonly headers?: unknown } | null)?.headers;
-  const faults = [...found, ...faultsOfHeaders(headers)];
+  const faults = [...found, ...faultsOfHeaders(headers, known)];
   const text = (body as { readonly url?: unknown } | null)?.url;
   if (typeof text !== "string" || faults.some(({ path }) => path === "url")) return faults;
   const message = faultOfWebhookUrl(text);

@@ -4,6 +4,7 @@
  */
 
 import type { Disabled, EndpointEntity } from "#core/configuration/rules/entities.ts";
+import { refuseStale } from "#core/configuration/store/change-context.ts";
 import type { Configuration } from "#core/configuration/store/configuration.ts";
 import {
   earlierTargetsAfter,
@@ -109,6 +110,7 @@ export async function deleteEndpoint(
 ): Promise<boolean> {
   const deleted = await underSetupLock(redis, async () => {
     const before = await readEntity(redis, "endpoint", endpointId);
+    refuseStale(before);
     if (!before) return false;
     const { channelId, code, fileEntry } = before;
     await expectSetupLock();

@@ -3,7 +3,7 @@
 import type { Endpoint } from "#core/configuration/store/configuration.ts";
 import { hasPreviousSecret } from "#core/configuration/store/endpoint-entity.ts";
 import type { Vault } from "#core/platform/secrets/secrets.ts";
-import { withCustomHeaders } from "#core/webhooks/rules/custom-headers.ts";
+import { openedHeaders, withCustomHeaders } from "#core/webhooks/rules/custom-headers.ts";
 import { sign } from "#core/webhooks/rules/signature.ts";
 import { standardSignature } from "#core/webhooks/rules/standard-webhooks.ts";
 import { type RequestFacts, webhookHeaders } from "#core/webhooks/rules/webhook-request.ts";
@@ -23,7 +23,7 @@ export function signedHeaders(
   if (timestamp !== undefined) {
     headers["webhook-signature"] = standardSignature(eventId, timestamp, secrets, body);
   }
-  return withCustomHeaders(headers, endpoint.headers);
+  return withCustomHeaders(headers, openedHeaders(endpoint.headers, vault));
 }
 
 /** The newest first; the one before it for 24 hours (document 3, "Signature rules" 5). */

@@ -182,7 +182,8 @@ function replayRoutes(runtime: Deps) {
       route({
         access: { can: "webhooks:replay", of: "delivery" },
         response: SignedRequest,
-        summary: "The request of a delivery, signed now: for a receiver under development",
+        summary:
+          "The request of a delivery, signed now, without custom headers: for a receiver under development",
         errors: ["NOT_REPLAYABLE"],
       }),
     )
@@ -335,7 +336,9 @@ async function signedRequest(
   const { eventId, attemptsMade } = delivery;
   const attempt = Math.max(1, attemptsMade);
   const event = { eventId, type: "shipment.updated", attempt, sentAtMs: live.now() };
-  return { headers: signedHeaders(endpoint, secrets.vault, event, body), body };
+  // Values of custom headers may be credentials of the receiver, which the panel never shows.
+  const ours = { ...endpoint, headers: {} };
+  return { headers: signedHeaders(ours, secrets.vault, event, body), body };
 }
 
 /** Null when the endpoint no longer exists. */

@@ -4,6 +4,7 @@ import { settingsIn, shownMembers } from "#core/configuration/rules/entity.ts";
 import { ENDPOINT_SETTINGS } from "#core/configuration/rules/settings.ts";
 import type { Configuration, Endpoint } from "#core/configuration/store/configuration.ts";
 import { hasPreviousSecret } from "#core/configuration/store/endpoint-entity.ts";
+import { maskedHeaders } from "#core/webhooks/rules/custom-headers.ts";
 import { withoutSignatures } from "#core/webhooks/rules/shown-answer.ts";
 import { V1_HEADERS, webhookHeaders } from "#core/webhooks/rules/webhook-request.ts";
 import { v1ChannelId } from "#core/webhooks/rules/webhook-v1.ts";
@@ -83,6 +84,7 @@ export function endpointView(
     events: ["shipment.updated"],
     alertEmail: endpoint.alertEmail,
     ...settingsIn(ENDPOINT_SETTINGS, endpoint),
+    headers: maskedHeaders(endpoint.headers),
     status: active ? "active" : "disabled",
     disabledSince: disabled && isoOf(disabled.sinceMs),
     disabledReason: disabled?.reason ?? null,

@@ -9,7 +9,9 @@ import type { Configuration, Endpoint } from "#core/configuration/store/configur
 import { newEndpointId, newWebhookSecret } from "#core/configuration/store/endpoint-entity.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
 import { route } from "#core/platform/http/access.ts";
+import { hashToken } from "#core/platform/secrets/secrets.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
+import { sealedHeaders } from "#core/webhooks/rules/custom-headers.ts";
 import {
   EndpointInput,
   EndpointPatch,
@@ -55,7 +57,7 @@ export function webhookRoutes(runtime: Runtime) {
 }
 
 function channelWebhookRoutes(runtime: Runtime) {
-  const { redis, live, config, secrets } = runtime;
+  const { redis, live, config } = runtime;
   return panelRoutes(runtime, "webhooks-of-channel")
     .get(
       "/panel/api/channels/:channelCode/webhooks",
@@ -80,7 +82,7 @@ function channelWebhookRoutes(runtime: Runtime) {
         await refuseEndpointFaults(faultsOfEndpoint(body), urlOf(body), config);
         const input = body as EndpointInput;
         const secret = newWebhookSecret();
-        const endpoint = newEntity(input, channel.id, secrets.vault.seal(secret), live.now());
+        const endpoint = newEntity(input, channel.id, secret, runtime);
         if (!(await createEndpoint(redis, endpoint))) throw tooMany();
         set.status = 201;
         return { ...(await viewOf(runtime, await live.refresh(), endpoint.id)), secret };
@@ -101,7 +103,7 @@ function channelWebhookRoutes(runtime: Runtime) {
 }
 
 function endpointRoutes(runtime: Runtime) {
-  const { redis, live, config } = runtime;
+  const { redis, live, config, secrets } = runtime;
   return panelRoutes(runtime, "webhook-endpoint")
     .get(
       "/panel/api/webhooks/:endpointId",
@@ -117,17 +119,25 @@ function endpointRoutes(runtime: Runtime) {
       async ({ params, body, request }) => {
         const known = await live.refresh();
         const before = await viewOf(runtime, known, params.endpointId);
-        await refuseEndpointFaults(faultsOfPatch(body), urlOf(body), config);
+        await refuseEndpointFaults(
+          faultsOfPatch(body, Object.keys(before.headers)),
+          urlOf(body),
+          config,
+        );
         const patch = body as EndpointPatch;
-        const { events: _, ...change } = patch;
-        const found = await changeEndpoint(redis, params.endpointId, () => change);
+        const { events: _, headers, ...change } = patch;
+        const found = await changeEndpoint(redis, params.endpointId, (stored) => ({
+          ...change,
+          ...(headers && { headers: sealedHeaders(headers, stored.headers, secrets.vault) }),
+        }));
         if (!found) throw notFound("endpoint");
         const changed = await live.refresh();
         const after = await viewOf(runtime, changed, params.endpointId);
         // How the endpoint fares is in both views, and no change of ours.
         const [old, now] = [known, changed].map(({ endpoints }) => endpoints.get(after.endpointId));
         if (Bun.deepEquals(old, now)) noteNoChange(request);
-        else noteChange(request, before, after);
+        // A value of a header is in neither view.
+        else noteChange(request, withHash(before, old), withHash(after, now));
         return after;
       },
       route({
@@ -192,6 +202,11 @@ function endpointActionRoutes(runtime: Runtime) {
     );
 }
 
+/** For the audit log, which masks hashes: another one once the value of a header is. */
+function withHash(view: View, endpoint: Endpoint | undefined) {
+  return { ...view, headersHash: hashToken(JSON.stringify(endpoint?.headers ?? {})) };
+}
+
 async function viewOf(
   runtime: Runtime,
   configuration: Configuration,
@@ -246,10 +261,11 @@ async function rotate(
 function newEntity(
   input: EndpointInput,
   channelId: number,
-  sealed: string,
-  nowMs: number,
+  secret: string,
+  { secrets: { vault }, live }: Runtime,
 ): EndpointEntity {
   const id = newEndpointId();
+  const nowMs = live.now();
   return {
     id,
     channelId,
@@ -258,10 +274,11 @@ function newEntity(
     url: input.url,
     alertEmail: input.alertEmail,
     ...settingsAfter(ENDPOINT_SETTINGS, input, {}),
+    headers: sealedHeaders(input.headers ?? {}, {}, vault),
     active: input.active ?? true,
     disabled:
       input.active === false ? { reason: "manual", sinceMs: nowMs, failingSinceMs: null } : null,
-    secret: sealed,
+    secret: vault.seal(secret),
     previousSecret: null,
     previousUntilMs: 0,
     createdAtMs: nowMs,

@@ -298,6 +298,8 @@ export const en = {
     url: "URL",
     alertEmail: "Alerts go to",
     alertEmailHint: "Notified when the endpoint fails and when it recovers.",
+    startsActive: "Send at once",
+    startsActiveHint: "Otherwise nothing is sent before it is enabled.",
     settingWords: {
       trigger: { label: "Trigger" },
       statuses: { label: "Statuses", placeholder: "All" },
@@ -306,7 +308,7 @@ export const en = {
       description: { label: "Description", hint: "What the endpoint is for." },
       headers: {
         label: "Custom headers",
-        hint: "One per line, as Name: value. The service's own headers cannot be replaced.",
+        hint: "One per line, as Name: value. Values are never shown again; •••• stands for the one that is stored.",
       },
       maxConcurrency: {
         label: "Requests in flight, at most",

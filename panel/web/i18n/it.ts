@@ -273,6 +273,8 @@ export const it: Messages = {
     url: "URL",
     alertEmail: "Avvisi a",
     alertEmailHint: "Avvisato quando l'endpoint non funziona e quando riprende.",
+    startsActive: "Invia subito",
+    startsActiveHint: "Altrimenti non si invia nulla finché non viene attivato.",
     settingWords: {
       trigger: { label: "Innesco" },
       statuses: { label: "Stati", placeholder: "Tutti" },
@@ -281,7 +283,7 @@ export const it: Messages = {
       description: { label: "Descrizione", hint: "A che cosa serve l'endpoint." },
       headers: {
         label: "Intestazioni aggiuntive",
-        hint: "Una per riga, come Nome: valore. Quelle del servizio non si possono sostituire.",
+        hint: "Una per riga, come Nome: valore. I valori non vengono più mostrati; •••• sta per quello memorizzato.",
       },
       maxConcurrency: {
         label: "Richieste contemporanee, al massimo",

@@ -1,4 +1,5 @@
 /** Archived shipments whose time is over are removed for good, whatever stops in between. */
+
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { archiveRow } from "#analytics/archive/archive-rows.ts";
 import { insertArchived } from "#analytics/archive/archive-table.ts";
@@ -29,6 +30,7 @@ import { FILE_REWRITE_KEY } from "#core/platform/redis/keys.ts";
 import { LockLost } from "#core/platform/redis/lock.ts";
 import type { Running } from "#core/runtime/runtime.ts";
 import { searchBoth } from "#core/search/store/archive-search.ts";
+import { addFurtherTexts, findByPart } from "#core/search/store/search-lines.ts";
 import { applySetup } from "#core/setup/store/apply-setup.ts";
 import { readHistory, readShipments } from "#core/shipments/store/shipments.ts";
 import { readUnmappedCodes } from "#core/statuses/store/unmapped.ts";
@@ -153,10 +155,21 @@ describe("a shipment that was in the archive for so long", () => {
     const names = (await runtime.redis.keys("{[kt]*")).flatMap((key) => key.split(":"));
     expect(names.filter((name) => ids.map(String).includes(name))).toEqual([]);
     expect(await rowsOf(ids)).toBe(5);
+    const byPart = async () => {
+      const asked = { text: number.toLowerCase(), courier: "" };
+      const lines = await findByPart(runtime.redis, companyId, [channelId], asked);
+      return lines.ids.get(channelId) ?? [];
+    };
+    // As a search before the move had added it.
+    const line = { companyId, channelId, shipmentId: ids[0] ?? 0, courier: "GLS_ITA" };
+    await addFurtherTexts(runtime.redis, [{ ...line, text: number }]);
     await deleteRetired(deps(), companyId);
     expect(await rowsOf(ids)).toBe(5);
+    expect(await byPart()).toEqual([...ids.slice(0, 1), again]);
     await deleteRetired(deps(), companyId, 0);
     expect(await rowsOf(ids)).toBe(0);
+    // Nothing of what was removed can be searched, and the new shipment of the number can.
+    expect(await byPart()).toEqual([again]);
   });
 
   test("leaves the lists of codes that nobody has mapped", async () => {

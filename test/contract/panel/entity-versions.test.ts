@@ -277,3 +277,35 @@ describe("whoever is refused learns who changed it", () => {
     expect(refused.body).toMatchObject({ status: 412, changedBy: "waybill" });
   });
 });
+
+describe("a deletion that names a version", () => {
+  const listed = async (path: string, id: string) => {
+    const { body } = await send("GET", path, null);
+    return `"${body.items.find((one: { id: string }) => one.id === id).version}"`;
+  };
+
+  test("is refused once there is another one, and made to that version otherwise", async () => {
+    const hook = { url: "https://8.8.8.8/del", alertEmail: "ops@acme.test" };
+    const made = await send("POST", `${CHANNEL}/webhooks`, hook);
+    const own = `${API}/webhooks/${made.body.endpointId}`;
+    const receiver = await send("POST", `${API}/alarm-receivers`, { email: "a@waybill.test" });
+    const receivers = `${API}/alarm-receivers`;
+    await send("POST", `${API}/companies`, { code: "ending" });
+    const cases: readonly (readonly [string, () => Promise<string>])[] = [
+      [own, () => versionOf(own)],
+      [BOX, boxVersion],
+      [TEMPLATE, templateVersion],
+      [`${receivers}/${receiver.body.id}`, () => listed(receivers, receiver.body.id)],
+      [`${API}/accounts/${member.account.id}`, accountVersion],
+      [`${API}/companies/ending`, () => versionOf(`${API}/companies/ending`)],
+    ];
+    for (const [path, version] of cases) {
+      const seen = await version();
+      const stale = await send("DELETE", path, null, { "if-match": '"another"' });
+      expect([path, stale.status]).toEqual([path, 412]);
+      expect(await version()).toBe(seen);
+      const deleted = await send("DELETE", path, null, { "if-match": seen });
+      expect([path, deleted.status]).toEqual([path, 204]);
+    }
+  });
+});

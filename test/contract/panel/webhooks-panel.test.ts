@@ -569,7 +569,8 @@ describe("what an endpoint is made with", () => {
   test("its description and its own headers, which replace none of ours", async () => {
     const headers = { "X-Tenant": "acme", Authorization: "Bearer of-the-merchant" };
     const { status, body } = await make({ description: "Warehouse", headers });
-    expect([status, body.description, body.headers]).toEqual([201, "Warehouse", headers]);
+    const masked = { "X-Tenant": "••••", Authorization: "••••" };
+    expect([status, body.description, body.headers]).toEqual([201, "Warehouse", masked]);
     const request = await nextRequest();
     expect(request.headers["x-tenant"]).toBe("acme");
     expect(request.headers["authorization"]).toBe("Bearer of-the-merchant");
@@ -581,6 +582,18 @@ describe("what an endpoint is made with", () => {
     const many = (count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, at) => [`X-Own-${at}`, "1"]));
     const patch = (own: unknown) => panel.call("PATCH", path(body.endpointId), { headers: own });
+    const stored = async () =>
+      JSON.stringify(await runtime.redis.hGetAll(`config:endpoint:${body.endpointId}`));
+    expect(await stored()).not.toContain("of-the-merchant");
+    // What is shown stands for what is stored, when it is given back.
+    const changed = await patch({ "X-Tenant": "beta", authorization: "••••" });
+    expect(changed.body.headers).toEqual({ "X-Tenant": "••••", authorization: "••••" });
+    receiver.requests.length = 0;
+    const again = await nextRequest();
+    expect(again.headers["x-tenant"]).toBe("beta");
+    expect(again.headers["authorization"]).toBe("Bearer of-the-merchant");
+    expect((await patch({ "X-New": "••••" })).status).toBe(422);
+    expect((await make({ headers: { "X-New": "••••" } })).status).toBe(422);
     expect((await patch(many(20))).status).toBe(200);
     for (const wrong of [many(21), { "X-A": "a\nb" }, { "X-A": "1", "x-a": "2" }, { "": "1" }]) {
       expect((await patch(wrong)).status).toBe(422);

@@ -2,7 +2,12 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { duplicate } from "#core/platform/redis/client.ts";
 import { companyKeys, companyPartition } from "#core/platform/redis/keys.ts";
-import { addFurtherTexts, addLines, findByPart } from "#core/search/store/search-lines.ts";
+import {
+  addFurtherTexts,
+  addLines,
+  findByPart,
+  forgetLines,
+} from "#core/search/store/search-lines.ts";
 import { channelOf, testSetup } from "#test/support/data/setup.ts";
 import { addShipment } from "#test/support/data/shipments.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime.ts";
@@ -72,4 +77,25 @@ test("where more lines are missing than a search waits for, it says so and finds
   await addShipment(runtime, "LATE-2");
   expect(await addLines(runtime.redis, companyId, channelId, 1)).toBe(false);
   expect(await addLines(runtime.redis, companyId, channelId, 2)).toBe(true);
+});
+
+test("lines of shipments that are gone leave every part, while others are added", async () => {
+  const before = await find("lines-");
+  const gone = new Set(before.filter((_, at) => at % 3 === 0));
+  const added = Array.from({ length: 20 }, (_, at) =>
+    addFurtherTexts(runtime.redis, [
+      { companyId, channelId, shipmentId: before[1] ?? 0, courier: "GLS_ITA", text: `MORE-${at}` },
+    ]),
+  );
+  await Promise.all([...added, forgetLines(runtime.redis, companyId, channelId, gone)]);
+  const other = duplicate(runtime.redis);
+  if (!other) throw new Error("one Redis is expected");
+  await other.connect();
+  const findAnew = async (text: string) =>
+    (await findByPart(other, companyId, [channelId], { text, courier: "" })).ids.get(channelId);
+  expect(await findAnew("lines-")).toEqual(before.filter((id) => !gone.has(id)));
+  for (const at of added.keys()) expect(await findAnew(`more-${at}`)).toContain(before[1] ?? 0);
+  await forgetLines(other, companyId, channelId, new Set(before));
+  expect(await findAnew("lines-")).toEqual([]);
+  await other.close();
 });

@@ -78,7 +78,7 @@ import {
   trackingReference,
 } from "#core/platform/redis/keys.ts";
 import { searchShipments } from "#core/search/store/search.ts";
-import { addFurtherTexts, findByPart } from "#core/search/store/search-lines.ts";
+import { addFurtherTexts, findByPart, forgetLines } from "#core/search/store/search-lines.ts";
 import { PENDING_CALLBACK } from "#core/shipments/rules/import-callback.ts";
 import type { ShipmentInput } from "#core/shipments/rules/shipment.ts";
 import { correctShipment } from "#core/shipments/store/correct-shipment.ts";
@@ -186,6 +186,7 @@ async function shipmentTour(runtime: TestRuntime): Promise<number[]> {
       text: `${shipmentId}-NEW`,
     })),
   );
+  await forgetLines(redis, companyId, channelId, new Set(ids.slice(0, 1)));
   return ids;
 }
 

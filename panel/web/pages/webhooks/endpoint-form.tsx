@@ -1,5 +1,5 @@
 /** Making an endpoint and changing one: the same fields, of which those that are settings come from their definition. */
-import { Checkbox, Select, Textarea, TextInput } from "@mantine/core";
+import { Checkbox, Select, Switch, Textarea, TextInput } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { endpointDefaults, endpointForm } from "#core/configuration/rules/settings.ts" with {
@@ -48,6 +48,7 @@ export function NewEndpoint({ opened, onClose, channels }: NewEndpointProps) {
   const [made, setMade] = useState<NewlyMade | null>(null);
   const initial = {
     channelCode: channels[0] ?? "",
+    active: true,
     ...fieldsOf({ ...DEFAULTS, url: "", alertEmail: "" }),
   };
   return (
@@ -58,10 +59,10 @@ export function NewEndpoint({ opened, onClose, channels }: NewEndpointProps) {
           action={t.common.create}
           size="lg"
           initial={initial}
-          send={({ channelCode, ...fields }) =>
+          send={({ channelCode, active, ...fields }) =>
             call("post", "/panel/api/channels/:channelCode/webhooks", {
               params: { channelCode },
-              body: bodyOf(fields),
+              body: { ...bodyOf(fields), active },
             })
           }
           onDone={async (answer) => {
@@ -80,6 +81,11 @@ export function NewEndpoint({ opened, onClose, channels }: NewEndpointProps) {
                 {...inputOf("channelCode")}
               />
               <EndpointFields inputOf={inputOf} />
+              <Switch
+                label={t.webhooks.startsActive}
+                description={t.webhooks.startsActiveHint}
+                {...inputOf("active", { type: "checkbox" })}
+              />
             </>
           )}
         </FormDialog>
