@@ -81,7 +81,7 @@ async function callBack(
   const event = { eventId: jobId, type: IMPORT_CALLBACK_TYPE, attempt: 1, sentAtMs };
   const endpoints = channels.get(channelId)?.endpoints ?? [];
   const secrets = endpoints.flatMap((endpoint) => secretsInForce(endpoint, vault, sentAtMs));
-  const headers = webhookHeaders(event, false);
+  const headers = webhookHeaders(event, { standardWebhooks: false });
   if (secrets.length > 0) headers["X-Service-Signature"] = sign(secrets, body, sentAtMs);
   const sent = await transport.post(webhookUrl, headers, body, { allowHttp: true });
   const outcome = callbackOutcome(sent, sentAtMs);

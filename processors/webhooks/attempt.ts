@@ -45,7 +45,7 @@ import type { Leased, Slot } from "#core/webhooks/store/deliveries/leases.ts";
 import { DELETED_REASON, DISABLED_REASON } from "#core/webhooks/store/endpoints.ts";
 import { signedHeaders } from "#core/webhooks/store/signed-headers.ts";
 import type { Sent, Transport } from "#core/webhooks/store/transport/transport.ts";
-import { encodedDeliveryBody } from "#core/webhooks/store/webhook-body.ts";
+import { bodyTerms, encodedDeliveryBody } from "#core/webhooks/store/webhook-body.ts";
 import { type LatencyWatch, noteLatency } from "./latency-watch.ts";
 
 export interface SendDeps {
@@ -101,8 +101,8 @@ function v2Request({ live, vault }: SendDeps, leased: Leased, atMs: number): Req
   if (!endpoint.active) return DISABLED_REASON;
   const shipment = leased.shipment();
   if (!shipment) return SHIPMENT_GONE;
-  const withConsignee = endpoint.include.includes("consignee");
-  const bodyOf = { delivery: leased, shipment, configuration, withConsignee };
+  const { withConsignee, source } = bodyTerms(endpoint, configuration);
+  const bodyOf = { delivery: leased, shipment, configuration, withConsignee, source };
   const body = encodedDeliveryBody(bodyOf, leased.fact());
   const attempt = leased.attemptsMade + 1;
   const event = { eventId: leased.eventId, type: "shipment.updated", attempt, sentAtMs: atMs };

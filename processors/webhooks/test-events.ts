@@ -14,6 +14,7 @@ import { sampleIn } from "#core/webhooks/rules/webhook-sample.ts";
 import { clearFailing, DELETED_REASON } from "#core/webhooks/store/endpoints.ts";
 import { signedHeaders } from "#core/webhooks/store/signed-headers.ts";
 import { noteVerified } from "#core/webhooks/store/verified-endpoints.ts";
+import { bodyTerms, bodyText } from "#core/webhooks/store/webhook-body.ts";
 import {
   answerTestRequest,
   type TestRequest,
@@ -123,10 +124,10 @@ async function sendTest(
     trigger: endpoint.trigger,
     fact,
   };
-  const withConsignee = endpoint.include.includes("consignee");
+  const { withConsignee, source } = bodyTerms(endpoint, deps.live.configuration());
   const payload = webhookPayload(event, shipment, withConsignee);
   const facts = { eventId: event.id, type: event.type, attempt: 1, sentAtMs: event.createdAtMs };
-  const body = Buffer.from(JSON.stringify(payload));
+  const body = Buffer.from(bodyText(payload, source));
   const headers = signedHeaders(endpoint, deps.vault, facts, body);
   const sent = await deps.transport.post(endpoint.url, headers, body);
   return {

@@ -13,6 +13,7 @@ import {
 } from "#core/webhooks/rules/concurrency.ts";
 import { CustomHeaders } from "#core/webhooks/rules/custom-headers.ts";
 import { type Trigger, TriggerSchema } from "#core/webhooks/rules/trigger.ts";
+import { BodyFormat } from "#core/webhooks/rules/webhook-request.ts";
 import { formOf, settingsAfter } from "./entity.ts";
 
 /** Less than what is read of a receiver's answer. */
@@ -107,6 +108,12 @@ export const ENDPOINT_SETTINGS = {
   standardWebhooks: Type.Boolean({
     default: false,
     description: "send the headers of the Standard Webhooks specification too",
+  }),
+  bodyFormat: Type.Unsafe<BodyFormat>({
+    ...BodyFormat,
+    default: "waybill",
+    description:
+      "`waybill`, the default: the payload as documented; `cloudevents`: the same data in the JSON format of CloudEvents 1.0",
   }),
   maxConcurrency: Type.Integer({
     minimum: 1,

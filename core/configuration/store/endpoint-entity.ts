@@ -3,7 +3,7 @@
 import type { EndpointEntity } from "#core/configuration/rules/entities.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 import { newToken } from "#core/platform/secrets/secrets.ts";
-import type { WebhookTarget } from "#core/webhooks/rules/webhook-request.ts";
+import { targetKey, type WebhookTarget } from "#core/webhooks/rules/webhook-request.ts";
 
 /** Document 3, "Limits": the old secret signs for 24 hours more after a rotation. */
 export const SECRET_OVERLAP_MS = 86_400_000;
@@ -43,10 +43,15 @@ export const EARLIER_TARGETS_KEPT = limit(
 
 /** `earlierTargets` after a change of where its requests go; the oldest are dropped. */
 export function earlierTargetsAfter(
-  { url: oldUrl, standardWebhooks: oldStandard, earlierTargets }: EndpointEntity,
-  { url, standardWebhooks }: WebhookTarget,
+  before: EndpointEntity,
+  after: WebhookTarget,
 ): readonly WebhookTarget[] {
-  if (url === oldUrl && standardWebhooks === oldStandard) return earlierTargets;
-  const old: WebhookTarget = { url: oldUrl, standardWebhooks: oldStandard };
+  const { url, standardWebhooks, bodyFormat, earlierTargets } = before;
+  const old: WebhookTarget = {
+    url,
+    standardWebhooks,
+    ...(bodyFormat !== "waybill" && { bodyFormat }),
+  };
+  if (targetKey(old) === targetKey({ ...after })) return earlierTargets;
   return [...earlierTargets, old].slice(-EARLIER_TARGETS_KEPT);
 }

@@ -31,7 +31,8 @@ export async function writeWebhook(
   if (by === "file" && applied === fileEntry) return;
   const id = before?.id ?? newEndpointId();
   const settings = settingsAfter(ENDPOINT_SETTINGS, webhook, before ?? {});
-  const target = { url: webhook.url, standardWebhooks: settings.standardWebhooks };
+  const { standardWebhooks, bodyFormat } = settings;
+  const target = { url: webhook.url, standardWebhooks, bodyFormat };
   await save("endpoint", id, before, {
     id,
     channelId,

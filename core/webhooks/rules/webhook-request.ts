@@ -2,11 +2,17 @@
  * What a webhook request consists of beside its body and signatures (document 3, "Receiver request sent by the service"):
  * used to send it, and to show it in the delivery log, which keeps only what cannot be made again.
  */
+import { type Static, Type } from "@sinclair/typebox";
 
-/** Where requests of an endpoint go, and whether with the headers of Standard Webhooks. */
+export const BodyFormat = Type.Union([Type.Literal("waybill"), Type.Literal("cloudevents")]);
+export type BodyFormat = Static<typeof BodyFormat>;
+
+/** Where requests of an endpoint go, whether with the headers of Standard Webhooks, and in which format. */
 export interface WebhookTarget {
   readonly url: string;
   readonly standardWebhooks: boolean;
+  /** Absent = `waybill`. */
+  readonly bodyFormat?: BodyFormat;
 }
 
 /** What the delivery log keeps of a request. */
@@ -27,8 +33,9 @@ const keys = new WeakMap<WebhookTarget, string>();
 export function targetKey(target: WebhookTarget): string {
   let key = keys.get(target);
   if (key === undefined) {
-    const { url, standardWebhooks } = target;
-    key = hashOf(`${Number(standardWebhooks)} ${url}`).slice(0, TARGET_KEY_LENGTH);
+    const { url, standardWebhooks, bodyFormat = "waybill" } = target;
+    const format = bodyFormat === "waybill" ? "" : ` ${bodyFormat}`;
+    key = hashOf(`${Number(standardWebhooks)} ${url}${format}`).slice(0, TARGET_KEY_LENGTH);
     keys.set(target, key);
   }
   return key;
@@ -64,14 +71,17 @@ export interface RequestFacts {
 /** Receivers of webhooks v1 answer with a text that is compared, and all answers are shown in the delivery log. */
 const UNCOMPRESSED = { "Accept-Encoding": "identity" } as const;
 
+/** The structured mode of CloudEvents: the whole event stands in the body, which is what the signatures cover. */
+const CLOUDEVENTS_TYPE = "application/cloudevents+json";
+
 /** All headers but the signatures and those of the connection. */
 export function webhookHeaders(
   { eventId, type, attempt, sentAtMs }: RequestFacts,
-  standardWebhooks: boolean,
+  { standardWebhooks, bodyFormat }: Omit<WebhookTarget, "url">,
 ): Record<string, string> {
   const timestamp = String(Math.floor(sentAtMs / 1000));
   return {
-    "Content-Type": "application/json",
+    "Content-Type": bodyFormat === "cloudevents" ? CLOUDEVENTS_TYPE : "application/json",
     "User-Agent": "Service-Webhooks/2",
     ...UNCOMPRESSED,
     "X-Service-Event-Id": eventId,

@@ -17,7 +17,7 @@ export function signedHeaders(
 ): Record<string, string> {
   const { eventId, sentAtMs } = event;
   const secrets = secretsInForce(endpoint, vault, sentAtMs);
-  const headers = webhookHeaders(event, endpoint.standardWebhooks);
+  const headers = webhookHeaders(event, endpoint);
   headers["X-Service-Signature"] = sign(secrets, body, sentAtMs);
   const timestamp = headers["webhook-timestamp"];
   if (timestamp !== undefined) {

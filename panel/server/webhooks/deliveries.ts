@@ -32,7 +32,7 @@ import {
   stopReplay,
 } from "#core/webhooks/store/deliveries/replays.ts";
 import { signedHeaders } from "#core/webhooks/store/signed-headers.ts";
-import { deliveryBody } from "#core/webhooks/store/webhook-body.ts";
+import { bodyTerms, deliveryBody } from "#core/webhooks/store/webhook-body.ts";
 import type { PanelDeps } from "#panel/server/caller.ts";
 import { jsonBody } from "#panel/server/http/checked-body.ts";
 import { limitOf, listQuery, PAGE, wrongCursor } from "#panel/server/http/list-page.ts";
@@ -351,8 +351,8 @@ function bodyNow(
   if (v1ChannelId(endpointId) !== null) return JSON.stringify(v1Payload(shipment.record, fact));
   const endpoint = configuration.endpoints.get(endpointId);
   if (!endpoint) return null;
-  const withConsignee = endpoint.include.includes("consignee");
-  return deliveryBody({ delivery, shipment, configuration, withConsignee }, fact);
+  const { withConsignee, source } = bodyTerms(endpoint, configuration);
+  return deliveryBody({ delivery, shipment, configuration, withConsignee, source }, fact);
 }
 
 async function readLog(

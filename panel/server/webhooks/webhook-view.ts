@@ -235,7 +235,7 @@ function requestView(
     headers: {
       ...(target && { Host: new URL(target.url).host }),
       ...(v1ChannelId(endpointId) === null
-        ? webhookHeaders(facts, target?.standardWebhooks ?? false)
+        ? webhookHeaders(facts, target ?? { standardWebhooks: false })
         : V1_HEADERS),
       "Content-Length": String(request.bodyBytes),
     },

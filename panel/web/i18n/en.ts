@@ -282,6 +282,7 @@ export const en = {
     lead: "Where merchants are notified about their shipments, and what their servers answered.",
     endpoint: "Endpoint",
     channel: "Channel",
+    bodyFormats: { waybill: "Waybill", cloudevents: "CloudEvents 1.0 (JSON)" },
     triggers: {
       status_change: "Every status change",
       first_occurrence: "First time in a status",
@@ -305,6 +306,7 @@ export const en = {
       statuses: { label: "Statuses", placeholder: "All" },
       include: { label: "Include the recipient's data" },
       standardWebhooks: { label: "Also send Standard Webhooks headers" },
+      bodyFormat: { label: "Format of the body" },
       description: { label: "Description", hint: "What the endpoint is for." },
       headers: {
         label: "Custom headers",

@@ -257,6 +257,7 @@ export const it: Messages = {
     lead: "Dove i merchant ricevono notizie delle spedizioni, e che cosa hanno risposto.",
     endpoint: "Endpoint",
     channel: "Canale",
+    bodyFormats: { waybill: "Waybill", cloudevents: "CloudEvents 1.0 (JSON)" },
     triggers: {
       status_change: "A ogni cambio di stato",
       first_occurrence: "La prima volta in uno stato",
@@ -280,6 +281,7 @@ export const it: Messages = {
       statuses: { label: "Stati", placeholder: "Tutti" },
       include: { label: "Includi i dati del destinatario" },
       standardWebhooks: { label: "Anche le intestazioni Standard Webhooks" },
+      bodyFormat: { label: "Formato del corpo" },
       description: { label: "Descrizione", hint: "A che cosa serve l'endpoint." },
       headers: {
         label: "Intestazioni aggiuntive",

@@ -155,7 +155,7 @@ describe("a body is asked for uncompressed", () => {
   test("with Accept-Encoding: identity", async () => {
     const { url, requests } = await answering([`${OK}Content-Length: 2\r\n\r\nok`]);
     const facts = { eventId: "evt_1", type: "shipment.updated", attempt: 1, sentAtMs: 0 };
-    for (const headers of [webhookHeaders(facts, false), V1_HEADERS]) {
+    for (const headers of [webhookHeaders(facts, { standardWebhooks: false }), V1_HEADERS]) {
       await transport.post(url, headers, "{}");
       expect(requests.pop()).toMatch(/\r\naccept-encoding: identity\r\n/i);
     }

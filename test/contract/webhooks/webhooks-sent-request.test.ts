@@ -1,13 +1,13 @@
 /** Document 3, Receiver request sent by the service: what the delivery log tells of each request. */
 import { afterEach, expect, test } from "bun:test";
-import { createHash } from "node:crypto";
+import { createHash, createHmac } from "node:crypto";
 import { EARLIER_TARGETS_KEPT } from "#core/configuration/store/endpoint-entity.ts";
 import { shipmentPartition, webhookKeys } from "#core/platform/redis/keys.ts";
 import { applySetup } from "#core/setup/store/apply-setup.ts";
 import { v1EndpointId } from "#core/webhooks/rules/webhook-v1.ts";
 import { deliveryIdOf, readDecisions } from "#core/webhooks/store/deliveries/deliveries.ts";
 import { startWebhooks } from "#processors/webhooks/start.ts";
-import { testSetup } from "#test/support/data/setup.ts";
+import { testSetup, WEBHOOK_SECRET } from "#test/support/data/setup.ts";
 import { addShipment } from "#test/support/data/shipments.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { forAll } from "#test/support/for-all.ts";
@@ -90,6 +90,59 @@ test.each([false, true])(
     expect(bodyMatches).toBe(true);
   },
 );
+
+test("an endpoint gets CloudEvents 1.0 under a signature of the bytes sent; a retry and a replay have the format then set, and the log tells of each", async () => {
+  await change({ bodyFormat: "cloudevents", standardWebhooks: true });
+  receiver.behave(503);
+  const { deliveryId } = await deliver();
+  const [first] = receiver.requests;
+  const { id: eventId, data, ...attributes } = first?.body ?? {};
+  expect(attributes).toEqual({
+    specversion: "1.0",
+    source: "/channels/acme-it",
+    type: "shipment.updated",
+    subject: `shipments/${data.shipment.id}`,
+    time: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*[+]0[12]:00$/),
+    datacontenttype: "application/json",
+    apiversion: "2",
+  });
+  expect(data).toMatchObject({ trigger: "every_event", event: { statusCode: "IN_TRANSIT" } });
+  const { headers = {}, raw = "" } = first ?? {};
+  expect(headers).toMatchObject({
+    "content-type": "application/cloudevents+json",
+    "x-service-event-id": eventId,
+    "webhook-id": eventId,
+  });
+  const [timestamp = "", signature = ""] = String(headers["x-service-signature"]).split(",");
+  const signed = `${timestamp.slice(2)}.${raw}`;
+  const hmac = createHmac("sha256", WEBHOOK_SECRET).update(signed).digest("hex");
+  expect(signature).toBe(`v1=${hmac}`);
+  const tested = await panel.call("POST", `/panel/api/webhooks/${id()}/test`);
+  expect(tested.status).toBe(200);
+  expect(receiver.requests.at(-1)?.body).toMatchObject({
+    specversion: "1.0",
+    type: "webhook.test",
+  });
+  await change({ bodyFormat: "waybill" });
+  receiver.behave(200);
+  await passTime(runtime, 120);
+  const detail = await eventually(async () => {
+    const found = await one(deliveryId);
+    return found.state === "delivered" ? found : null;
+  }, "the retry is delivered");
+  const types = detail.attempts.map(
+    ({ request }: { request: { headers: Record<string, string> } }) =>
+      request.headers["Content-Type"],
+  );
+  expect(types).toEqual(["application/cloudevents+json", "application/json"]);
+  expect(JSON.parse(detail.body.text)).toMatchObject({ id: eventId, apiVersion: "2", data: {} });
+  await change({ bodyFormat: "cloudevents", standardWebhooks: false });
+  receiver.requests.length = 0;
+  await panel.call("POST", `/panel/api/deliveries/${deliveryId}/replay`);
+  const replayed = await eventually(() => receiver.requests[0] ?? null, "the replay arrives");
+  expect(replayed.body).toMatchObject({ specversion: "1.0", id: eventId });
+  await change({ bodyFormat: "waybill" });
+});
 
 test("the body is rebuilt with the shipment as it is now, and each attempt tells whether it sent exactly that", async () => {
   receiver.behave(503);

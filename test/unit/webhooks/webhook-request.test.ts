@@ -35,6 +35,9 @@ describe("a request", () => {
   test("is found in the log by the key that earlier releases gave its target", () => {
     expect(targetKey({ url, standardWebhooks: false })).toBe("4JlhMS");
     expect(targetKey({ url, standardWebhooks: true })).toBe("LFJ-6p");
+    expect(targetKey({ url, standardWebhooks: false, bodyFormat: "waybill" })).toBe("4JlhMS");
+    const other = targetKey({ url, standardWebhooks: false, bodyFormat: "cloudevents" });
+    expect(other).not.toBe("4JlhMS");
   });
 
   test("has the headers of Standard Webhooks where they are wanted, with whole seconds", () => {
@@ -47,9 +50,9 @@ describe("a request", () => {
       "X-Service-Event-Type": "t",
       "X-Service-Delivery-Attempt": "2",
     };
-    expect(webhookHeaders(facts, false)).toEqual(own);
+    expect(webhookHeaders(facts, { standardWebhooks: false })).toEqual(own);
     const standard = { "webhook-id": "e", "webhook-timestamp": "1700000000" };
-    expect(webhookHeaders(facts, true)).toEqual({ ...own, ...standard });
+    expect(webhookHeaders(facts, { standardWebhooks: true })).toEqual({ ...own, ...standard });
   });
 });
 

@@ -139,7 +139,11 @@ export function EditEndpoint({ endpoint, onClose }: EditEndpointProps) {
 
 function EndpointFields({ inputOf }: { readonly inputOf: InputOf<Fields> }) {
   const { t } = useText();
-  const choices = { trigger: t.webhooks.triggers, statuses: t.statuses };
+  const choices = {
+    trigger: t.webhooks.triggers,
+    statuses: t.statuses,
+    bodyFormat: t.webhooks.bodyFormats,
+  };
   return (
     <>
       <TextInput label={t.webhooks.url} placeholder="https://" required {...inputOf("url")} />

@@ -25,6 +25,7 @@ export function EndpointSettings({ endpoint }: { readonly endpoint: Endpoint }) 
           ],
           [words.include.label, include.includes("consignee") ? t.common.yes : t.common.no],
           [words.standardWebhooks.label, endpoint.standardWebhooks ? t.common.yes : t.common.no],
+          [words.bodyFormat.label, t.webhooks.bodyFormats[endpoint.bodyFormat]],
           [words.maxConcurrency.label, f.whole(endpoint.maxConcurrency)],
           [
             words.maxPerSecond.label,
