@@ -1,17 +1,18 @@
 /** From the change log to webhook decisions: one for every change and endpoint, recorded with its deliveries. */
 
-import type { Channel } from "#core/configuration/store/configuration.ts";
+import type { Channel, Configuration } from "#core/configuration/store/configuration.ts";
 import type { Live } from "#core/configuration/store/live.ts";
 import type { Failure, Handler, LogItem } from "#core/platform/log/consumer.ts";
 import { webhookDecisions } from "#core/platform/process/metrics.ts";
 import { continueTrace, messageFacts, type TracedWork } from "#core/platform/process/tracing.ts";
-import type { Redis } from "#core/platform/redis/client.ts";
+import { isCluster, type Redis } from "#core/platform/redis/client.ts";
 import { type ChangeSummary, decodeChangeEntry } from "#core/shipments/store/change-log.ts";
 import { decide, type Subscription, type Verdict } from "#core/webhooks/rules/trigger.ts";
 import { v1EndpointId } from "#core/webhooks/rules/webhook-v1.ts";
 import {
   type Decision,
   eventIdOf,
+  recordCurrentDecisions,
   recordDecisions,
 } from "#core/webhooks/store/deliveries/deliveries.ts";
 
@@ -20,31 +21,57 @@ export interface DecideDeps {
   readonly live: Live;
 }
 
-/** Handler of group "webhooks". A change that was decided before is left as it was. */
+/**
+ * Handler of group "webhooks". A change that was decided before is left as it was. A configuration that was saved before the change
+ * was read counts: on one server the script makes sure of it, on a cluster its version stands in another slot and is asked for before.
+ */
 export function decideHandler({ redis, live }: DecideDeps): Handler {
   return async (entries) => {
-    const { channels } = await live.refresh();
-    const failures: Failure[] = [];
-    const decisions: Decision[] = [];
-    const spans: TracedWork[] = [];
-    for (const entry of entries) {
-      const read = readEntry(entry);
-      if (typeof read === "string") failures.push({ entry, reason: read });
-      else if (read.type === "changed") {
-        const subscribers = subscribersOf(channels.get(read.change.channelId));
-        if (subscribers.length > 0) {
-          const decision = decisionOf(entry, read.shipmentId, read.change, subscribers);
-          const { traced, span } = traceOf(decision);
-          decisions.push(traced);
-          if (span !== null) spans.push(span);
-        }
+    await live.followTestClock();
+    const { channels, version } = live.configuration();
+    const first = decideAll(entries, channels);
+    if (!isCluster(redis) && first.decisions.length > 0) {
+      const recorded = await recordCurrentDecisions(redis, version, first.decisions, live.now());
+      countVerdicts(recorded.made);
+      if (!recorded.isStale) return concluded(first);
+    }
+    const current = await live.refresh();
+    const decided = current.channels === channels ? first : decideAll(entries, current.channels);
+    countVerdicts(await recordDecisions(redis, decided.decisions, live.now()));
+    return concluded(decided);
+  };
+}
+
+interface Decided {
+  readonly decisions: readonly Decision[];
+  readonly spans: readonly TracedWork[];
+  readonly failures: readonly Failure[];
+}
+
+function decideAll(entries: readonly LogItem[], channels: Configuration["channels"]): Decided {
+  const failures: Failure[] = [];
+  const decisions: Decision[] = [];
+  const spans: TracedWork[] = [];
+  for (const entry of entries) {
+    const read = readEntry(entry);
+    if (typeof read === "string") failures.push({ entry, reason: read });
+    else if (read.type === "changed") {
+      const subscribers = subscribersOf(channels.get(read.change.channelId));
+      if (subscribers.length > 0) {
+        const decision = decisionOf(entry, read.shipmentId, read.change, subscribers);
+        const { traced, span } = traceOf(decision);
+        decisions.push(traced);
+        if (span !== null) spans.push(span);
       }
     }
-    const made = await recordDecisions(redis, decisions, live.now());
-    countVerdicts(made);
-    for (const span of spans) span.end();
-    return failures;
-  };
+  }
+  return { decisions, spans, failures };
+}
+
+/** Spans of what was decided by an earlier configuration are never ended, and not sent. */
+function concluded({ spans, failures }: Decided): readonly Failure[] {
+  for (const span of spans) span.end();
+  return failures;
 }
 
 /** Once for a batch: a counter looks its labels up each time. */

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { bumpVersion, saveEntity } from "#core/configuration/store/entities.ts";
+import { createLive } from "#core/configuration/store/live.ts";
 import type { LogItem } from "#core/platform/log/consumer.ts";
-import { CHANGE_LOGS, webhookKeys } from "#core/platform/redis/keys.ts";
+import { CHANGE_LOGS, shipmentPartition, webhookKeys } from "#core/platform/redis/keys.ts";
 import { type Change, encodeChange } from "#core/shipments/store/change-log.ts";
-import { readDecisions } from "#core/webhooks/store/deliveries/deliveries.ts";
+import { eventIdOf, readDecisions } from "#core/webhooks/store/deliveries/deliveries.ts";
 import { decideHandler } from "#processors/webhooks/decide.ts";
 import { addShipment } from "#test/support/data/shipments.ts";
 import { eventually } from "#test/support/eventually.ts";
@@ -75,6 +76,26 @@ async function applyInTurn(shipmentId: number, codes: ReadonlyArray<keyof typeof
   for (const [hour, code] of codes.entries()) {
     await applyEvents(runtime, shipmentId, [{ status: STATUS[code], occurredAt: at(hour) }]);
   }
+}
+
+/** A delivery, by a fact of its own. */
+function changeOf(key: string): Change {
+  return {
+    companyId: 1,
+    channelId: endpointOf(runtime, "change").channelId,
+    fact: {
+      key,
+      occurredAtMs: 1,
+      receivedAtMs: 1,
+      place: null,
+      courierStatus: "x",
+      status: "DELIVERED",
+      detail: 0,
+    },
+    changed: true,
+    firstOccurrence: true,
+    lane: null,
+  };
 }
 
 describe("document 3, Trigger semantics", () => {
@@ -193,22 +214,7 @@ describe("a decision is recorded for every change and endpoint", () => {
     const id = await newShipment(runtime);
     await applyInTurn(id, ["heldInDepot"]);
     await arrived(id, 4);
-    const change: Change = {
-      companyId: 1,
-      channelId: endpointOf(runtime, "change").channelId,
-      fact: {
-        key: "again",
-        occurredAtMs: 1,
-        receivedAtMs: 1,
-        place: null,
-        courierStatus: "x",
-        status: "DELIVERED",
-        detail: 0,
-      },
-      changed: true,
-      firstOccurrence: true,
-      lane: null,
-    };
+    const change = changeOf("again");
     const entry: LogItem = {
       key: CHANGE_LOGS[id % 16] ?? "",
       id: "1-1",
@@ -259,4 +265,27 @@ test("the configuration of a new endpoint counts from the next change on", async
   const { own } = await arrived(id, 8);
   const late = own.filter(({ path }) => path === "/late");
   expect(late.map(({ body }) => body.data.event.statusCode)).toEqual(["DELIVERED"]);
+});
+
+test("a process that has not heard of a new configuration decides by it all the same", async () => {
+  const { redis } = runtime;
+  const { id: off } = endpointOf(runtime, "off");
+  const behind = await createLive(redis, false);
+  const handle = decideHandler({ redis, live: behind });
+  const id = await newShipment(runtime);
+  const verdictOf = async (entryId: string) => {
+    const change = changeOf(`${id} ${entryId}`);
+    const key = CHANGE_LOGS[shipmentPartition(id)] ?? "";
+    const fields = { s: String(id), change: encodeChange(change) };
+    expect(await handle([{ key, id: entryId, fields }])).toEqual([]);
+    const decisions = await readDecisions(redis, id);
+    const decided = decisions.find(({ eventId }) => eventId === eventIdOf(key, entryId));
+    return new Map(decided?.verdicts).get(off);
+  };
+  expect(await verdictOf("2-1")).toBe("disabled");
+  await setActive(redis, off, true);
+  expect(behind.configuration().endpoints.get(off)?.active).toBe(false);
+  expect(await verdictOf("2-2")).toBe("send");
+  await setActive(redis, off, false);
+  expect(await verdictOf("2-3")).toBe("disabled");
 });

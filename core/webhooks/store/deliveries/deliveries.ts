@@ -13,22 +13,28 @@ import { digestOf } from "#core/platform/redis/digest.ts";
 import {
   FAILING_FROM,
   PARTITIONS,
+  SYSTEM_KEY,
   shipmentPartition,
   webhookKeys,
 } from "#core/platform/redis/keys.ts";
 import { packList } from "#core/platform/redis/packed-list.ts";
 import { runTogether } from "#core/platform/redis/run-together.ts";
+import { scriptOfParts } from "#core/platform/redis/script-parts.ts";
 import { announce } from "#core/platform/redis/wake.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 import type { ChangeFact } from "#core/shipments/store/change-log.ts";
 import type { Trigger, Verdict } from "#core/webhooks/rules/trigger.ts";
 import { type Attempt, readAttempts } from "./attempts.ts";
 import decideSource from "./decide.lua" with { type: "text" };
+import decideCurrentSource from "./decide-current.lua" with { type: "text" };
 import drainSource from "./drain.lua" with { type: "text" };
 import { type FreshDelivery, tellFreshDeliveries } from "./fresh-deliveries.ts";
 import readQueuesSource from "./read-queues.lua" with { type: "text" };
 
 const decideScript = script(decideSource);
+const decideCurrentScript = scriptOfParts(decideCurrentSource, {
+  decide: decideSource.slice(decideSource.indexOf("\n")),
+});
 const drainScript = script(drainSource);
 const readQueuesScript = script(readQueuesSource);
 
@@ -128,7 +134,38 @@ export async function recordDecisions(
   nowMs: number,
   queueLimit = QUEUE_LIMIT,
 ): Promise<Decision[]> {
+  return (await recordAll(redis, decisions, nowMs, queueLimit, null)).made;
+}
+
+export interface RecordedDecisions {
+  readonly made: readonly Decision[];
+  /** The configuration is a newer one: those not made are left, and the caller decides again. */
+  readonly isStale: boolean;
+}
+
+/**
+ * The same on one server, where the configuration is still the one that was decided by.
+ * @param version of that configuration
+ */
+export function recordCurrentDecisions(
+  redis: Redis,
+  version: number,
+  decisions: readonly Decision[],
+  nowMs: number,
+): Promise<RecordedDecisions> {
+  return recordAll(redis, decisions, nowMs, QUEUE_LIMIT, version);
+}
+
+/** @param version null = whatever the configuration is now */
+async function recordAll(
+  redis: Redis,
+  decisions: readonly Decision[],
+  nowMs: number,
+  queueLimit: number,
+  version: number | null,
+) {
   const made: Decision[] = [];
+  let isStale = false;
   const fresh: FreshDelivery[] = [];
   const groups = Map.groupBy(decisions, ({ shipmentId }) => shipmentPartition(shipmentId));
   await perPartition(groups, async (partition, group) => {
@@ -138,16 +175,25 @@ export async function recordDecisions(
       const lists = [packList(endpointIds), packList(changes)];
       const args = [...limits, "lane full", String(FAILING_FROM), ...lists, ...texts];
       const costUs = part.length * DECISION_US;
-      const reply = await runTogether<number[]>(redis, decideScript, keys, args, costUs);
+      if (version !== null) {
+        keys.push(SYSTEM_KEY);
+        args.push(String(version));
+      }
+      const decide = version === null ? decideScript : decideCurrentScript;
+      const reply = await runTogether<(number | "stale")[]>(redis, decide, keys, args, costUs);
+      if (reply[0] === "stale") {
+        isStale = true;
+        return;
+      }
       made.push(...part.filter((_, at) => reply[at] !== -1));
-      fresh.push(...sends.flatMap((one, at) => ((reply[at] ?? 0) > 0 ? one : [])));
+      fresh.push(...sends.flatMap((one, at) => (Number(reply[at]) > 0 ? one : [])));
     }
   });
   if (fresh.length > 0) {
     tellFreshDeliveries(redis, fresh);
     announce(redis, "webhooks");
   }
-  return made;
+  return { made, isStale };
 }
 
 /** The arguments KEYS, ARGV[7], ARGV[8] and those from ARGV[9] on of `decide.lua`, and the deliveries of each change. */
