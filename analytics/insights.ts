@@ -39,6 +39,7 @@ import type { Config } from "#core/platform/environment/config.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
 import { romeDate } from "#core/platform/time/rome-time.ts";
 import { readKeptAudit } from "./audit-trail.ts";
+import { type Pictures, pictures } from "./pictures.ts";
 import aheadEventsSql from "./queries/ahead-events.sql" with { type: "text" };
 import brokenRulesSql from "./queries/broken-rules.sql" with { type: "text" };
 import courierQualitySql from "./queries/courier-quality.sql" with { type: "text" };
@@ -49,6 +50,8 @@ import silenceSql from "./queries/silence.sql" with { type: "text" };
 import trendSql from "./queries/trend.sql" with { type: "text" };
 import weightsSql from "./queries/weights.sql" with { type: "text" };
 import { openSqlAccess, type SqlAccess } from "./sql-access.ts";
+
+export type { CompanyCourier } from "./pictures.ts";
 
 /** Hours that are judged together, and weeks that they are compared with. */
 const SILENCE_HOURS = 3;
@@ -183,7 +186,7 @@ export interface AcceptedQuery {
 }
 
 /** Questions throw `Problem` 503 ANALYTICS_UNAVAILABLE while ClickHouse is unavailable. */
-export interface Insights {
+export interface Insights extends Pictures {
   lane(query: Omit<CellsQuery, "couriers">): Promise<LaneInsight[]>;
   /** @param courier empty = all */
   provinces(courier: string, nowMs: number): Promise<ProvinceInsight[]>;
@@ -207,7 +210,6 @@ export interface Insights {
 export function openInsights(config: Config): Insights {
   const store = keepClickhouse(() => openClickhouse(config, "survey"));
   const sql = openSqlAccess(config);
-  const kept = new Map<string, { readonly untilMs: number; readonly rows: readonly unknown[] }>();
   let waiting = 0;
 
   async function ask<T>(work: (client: ClickHouseClient) => Promise<T[]>): Promise<T[]> {
@@ -230,17 +232,10 @@ export function openInsights(config: Config): Insights {
     });
   }
 
-  async function keptRows<T>(query: string, params: Record<string, unknown>): Promise<T[]> {
-    const name = JSON.stringify([query, params]);
-    const known = kept.get(name);
-    if (known && known.untilMs > performance.now()) return known.rows as T[];
-    const found = await rows<T>(query, params);
-    if (kept.size >= KEPT_LIMIT) kept.clear();
-    kept.set(name, { untilMs: performance.now() + KEPT_MS, rows: found });
-    return found;
-  }
+  const keptRows = kept(rows);
 
   return {
+    ...pictures(keptRows),
     audit: (query, fromId) => readKeptAudit(rows, query, fromId),
     async lane(query) {
       const cells = await ask((client) => readCells(client, { ...query, couriers: [] }));
@@ -291,6 +286,20 @@ export function openInsights(config: Config): Insights {
     async close() {
       await Promise.all([store.close(), sql.close()]);
     },
+  };
+}
+
+/** Answers of the last minute. */
+function kept(rows: AskRows): AskRows {
+  const known = new Map<string, { readonly untilMs: number; readonly rows: readonly unknown[] }>();
+  return async <T>(query: string, params: Record<string, unknown>): Promise<T[]> => {
+    const name = JSON.stringify([query, params]);
+    const answer = known.get(name);
+    if (answer && answer.untilMs > performance.now()) return answer.rows as T[];
+    const found = await rows<T>(query, params);
+    if (known.size >= KEPT_LIMIT) known.clear();
+    known.set(name, { untilMs: performance.now() + KEPT_MS, rows: found });
+    return found;
   };
 }
 

@@ -25,6 +25,7 @@ import { sessionRoutes } from "#panel/server/accounts/session.ts";
 import { incidentRoutes } from "#panel/server/alarms/incidents.ts";
 import { receiverRoutes } from "#panel/server/alarms/receivers.ts";
 import { analyticsRoutes } from "#panel/server/benchmarks/analytics.ts";
+import { pictureRoutes } from "#panel/server/benchmarks/pictures.ts";
 import { addressChecksRoute } from "#panel/server/companies/address-checks.ts";
 import { boxRoutes } from "#panel/server/companies/boxes.ts";
 import { channelCourierRoutes } from "#panel/server/companies/channel-couriers.ts";
@@ -32,6 +33,7 @@ import { channelSettingsRoutes } from "#panel/server/companies/channel-settings.
 import { channelRoutes } from "#panel/server/companies/channels.ts";
 import { companyRoutes } from "#panel/server/companies/companies.ts";
 import { companySetupRoutes } from "#panel/server/companies/company-setup.ts";
+import { homeRoute } from "#panel/server/companies/home.ts";
 import { channelStepsRoute } from "#panel/server/companies/onboarding.ts";
 import { panelOrdersRoute } from "#panel/server/companies/orders.ts";
 import { slipRoute } from "#panel/server/companies/slips.ts";
@@ -131,7 +133,11 @@ export function createPanelApp(
     .use(people(runtime, mailer, insights))
     .onStop(() => mailer.close());
   if (insights) {
-    app.use(analyticsRoutes(runtime, insights)).use(sharedQualityRoute(runtime, insights));
+    app
+      .use(analyticsRoutes(runtime, insights))
+      .use(pictureRoutes(runtime, insights))
+      .use(homeRoute({ ...runtime, archive }, insights))
+      .use(sharedQualityRoute(runtime, insights));
   }
   return everyRouteDeclared(app);
 }

@@ -8,6 +8,7 @@ export const PAGE_PATHS = [
   "/invitation/:token",
   SHARED_QUALITY_PATH,
   "/overview",
+  "/home",
   "/shipments",
   "/shipments/:id",
   "/webhooks",

@@ -79,8 +79,7 @@ const startRoute = createRoute({
   getParentRoute: () => insideRoute,
   path: "/",
   beforeLoad: async () => {
-    const { capabilities } = await queries.ensureQueryData(meQuery);
-    throw redirect({ to: firstPage(capabilities) });
+    throw redirect({ to: firstPage(await queries.ensureQueryData(meQuery)) });
   },
 });
 
@@ -88,6 +87,12 @@ const overviewRoute = createRoute({
   getParentRoute: () => insideRoute,
   path: "/overview",
   component: OverviewPage,
+});
+
+const homeRoute = createRoute({
+  getParentRoute: () => insideRoute,
+  path: "/home",
+  component: pageOf(() => import("./pages/home/home-page.tsx"), "HomePage"),
 });
 
 const webhooksRoute = createRoute({
@@ -229,6 +234,7 @@ const routeTree = rootRoute.addChildren([
   insideRoute.addChildren([
     startRoute,
     overviewRoute,
+    homeRoute,
     webhooksRoute,
     webhookRoute,
     shipmentRoute,

@@ -18,8 +18,8 @@ export function Layout() {
   const { t } = useText();
   const [opened, { toggle, close }] = useDisclosure(false);
   const { pathname } = useLocation();
-  const { capabilities } = useSuspenseQuery(meQuery).data;
-  const mayOpen = maySee(capabilities, pathname);
+  const visitor = useSuspenseQuery(meQuery).data;
+  const mayOpen = maySee(visitor, pathname);
   // biome-ignore lint/correctness/useExhaustiveDependencies: another page closes the menu of small screens
   useEffect(close, [pathname]);
   return (
@@ -50,7 +50,7 @@ export function Layout() {
               </Group>
             </UnstyledButton>
           </Group>
-          {capabilities.includes("shipments:read") && <SearchEverywhere />}
+          {visitor.capabilities.includes("shipments:read") && <SearchEverywhere />}
           <Box flex="none">
             <SettingsMenu />
           </Box>

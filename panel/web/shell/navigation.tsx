@@ -3,16 +3,16 @@ import { useSuspenseQuery } from "@tanstack/react-query";
 import { Link, useLocation } from "@tanstack/react-router";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { meQuery } from "#panel/web/queries.ts";
-import { NAV_GROUPS } from "./pages.ts";
+import { mayOpen, NAV_GROUPS } from "./pages.ts";
 
 /** The pages that the visitor may open. */
 export function Navigation() {
   const { t } = useText();
   const { pathname } = useLocation();
-  const { capabilities } = useSuspenseQuery(meQuery).data;
+  const visitor = useSuspenseQuery(meQuery).data;
   const groups = NAV_GROUPS.map(({ label, pages }) => ({
     label,
-    pages: pages.filter(({ needs }) => capabilities.includes(needs)),
+    pages: pages.filter((page) => mayOpen(visitor, page)),
   })).filter(({ pages }) => pages.length > 0);
   return (
     <AppShell.Section grow className="scrolls">

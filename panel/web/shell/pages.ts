@@ -7,6 +7,7 @@ import {
   IconDatabaseSearch,
   IconGauge,
   IconHistory,
+  IconHome,
   IconInbox,
   IconMailOff,
   IconPackage,
@@ -16,7 +17,7 @@ import {
   IconUsers,
   IconWebhook,
 } from "@tabler/icons-react";
-import type { Capability } from "#core/accounts/rules/roles.ts";
+import type { AccountKind, Capability } from "#core/accounts/rules/roles.ts";
 import type { Messages } from "#panel/web/i18n/en.ts";
 
 export interface NavPage {
@@ -25,6 +26,8 @@ export interface NavPage {
   readonly icon: typeof IconGauge;
   /** What the visitor must be allowed to do. */
   readonly needs: Capability;
+  /** Only for members of such a party; absent = for everybody who may. */
+  readonly of?: AccountKind;
 }
 
 export interface NavGroup {
@@ -37,6 +40,13 @@ export const NAV_GROUPS: readonly NavGroup[] = [
     label: "run",
     pages: [
       { to: "/overview", label: "overview", icon: IconGauge, needs: "overview:read" },
+      {
+        to: "/home",
+        label: "home",
+        icon: IconHome,
+        needs: "shipments:read",
+        of: "company",
+      },
       { to: "/shipments", label: "shipments", icon: IconPackage, needs: "shipments:read" },
       { to: "/webhooks", label: "webhooks", icon: IconWebhook, needs: "webhooks:read" },
     ],
@@ -77,13 +87,23 @@ export const NAV_GROUPS: readonly NavGroup[] = [
 
 const PAGES = NAV_GROUPS.flatMap(({ pages }) => pages);
 
+/** Who is logged in. */
+interface Visitor {
+  readonly kind: AccountKind;
+  readonly capabilities: readonly string[];
+}
+
 /** What a role does not include is not there for it, by a typed address either. */
-export function maySee(capabilities: readonly string[], path: string): boolean {
+export function mayOpen({ kind, capabilities }: Visitor, { needs, of }: NavPage): boolean {
+  return capabilities.includes(needs) && (of === undefined || of === kind);
+}
+
+export function maySee(visitor: Visitor, path: string): boolean {
   const page = PAGES.find(({ to }) => path === to || path.startsWith(`${to}/`));
-  return page === undefined || capabilities.includes(page.needs);
+  return page === undefined || mayOpen(visitor, page);
 }
 
 /** Where a visitor begins: the first page that they may open. */
-export function firstPage(capabilities: readonly string[]): string {
-  return PAGES.find(({ needs }) => capabilities.includes(needs))?.to ?? "/me";
+export function firstPage(visitor: Visitor): string {
+  return PAGES.find((page) => mayOpen(visitor, page))?.to ?? "/me";
 }

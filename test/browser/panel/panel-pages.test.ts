@@ -20,6 +20,7 @@ import {
   type Visitor,
 } from "#test/support/clients/panel-visitor.ts";
 import { makeAccount, type TestAccount } from "#test/support/data/accounts.ts";
+import { daysAgo } from "#test/support/data/days.ts";
 import { addLaneHistory } from "#test/support/data/lanes.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { addShipment } from "#test/support/data/shipments.ts";
@@ -43,6 +44,10 @@ beforeAll(async () => {
   product = await openTestAnalytics(testSetup());
   await addLaneHistory(product.runtime.redis, CAP);
   shipmentId = await addShipment(product.runtime, "PAGES-1", { orderReference: "ORDER-1" });
+  await addShipment(product.runtime, "LATE-1", {
+    shipDate: daysAgo(20),
+    consignee: { name: "Ada", postcode: CAP, city: "Roma", country: "IT" },
+  });
   const code = { code: "TRN", description: "In transito" };
   const common = { occurredAt: "2026-11-10T08:00:00+01:00", location: { name: "Bologna" } };
   const events = [
@@ -157,6 +162,7 @@ const operatorsPages = (): readonly Seen[] => [
 
 /** What the owner of a company sees otherwise: forms for all that is theirs. */
 const ownersPages = (): readonly Seen[] => [
+  { path: "/home", heading: "Late parcels" },
   { path: "/companies/acme", heading: "Boxes" },
   {
     path: "/channels/acme-it",
@@ -427,6 +433,52 @@ describe("the colours of our own styles", () => {
       await visitor.end();
     });
   }
+});
+
+describe("the merchant's home", () => {
+  test("shows at the first page what is late for its lane, and leads to what is stuck or in trouble", async () => {
+    const { page, open, problems, end } = await visit({ cookie: owner.cookie });
+    await open("/");
+    await page.getByRole("heading", { level: 1, name: "Today" }).waitFor();
+    // Nine of ten of this courier's thirty deliveries to the CAP took at most three days.
+    const late = page.getByRole("region", { name: "Late parcels" });
+    await late.getByRole("row", { name: /LATE-1.* 20 3 \(n = 30\)/ }).waitFor();
+    await page
+      .getByRole("img", { name: /under 1 day: \d/ })
+      .first()
+      .waitFor();
+    await page.getByRole("region", { name: "How webhooks fare" }).waitFor();
+    await page.getByRole("link", { name: "Exceptions to act on" }).click();
+    await page.waitForURL(/\/shipments\?status=EXCEPTION/);
+    expect(problems).toEqual([]);
+    await end();
+  });
+});
+
+describe("the overview", () => {
+  test("shows each courier's hours, and what the two numbers of its last hours are", async () => {
+    const { page, open, end } = await visit();
+    await open("/overview");
+    const hours = page.getByRole("table", { name: "Events by courier and hour" });
+    const none = page.getByText("No events in the last 24 hours.");
+    await hours.or(none).waitFor();
+    await open("/benchmarks");
+    const quality = page.getByRole("region", { name: "How couriers report" });
+    await quality.getByText("Events in the last 3 h, of the usual").first().waitFor();
+    await page.getByRole("group", { name: "Report delay by courier" }).waitFor();
+    await end();
+  });
+
+  test("says that it is no longer live when its server stands still", async () => {
+    const { page, open, end } = await visit();
+    await page.clock.install();
+    await open("/overview");
+    await page.getByText("Live", { exact: true }).waitFor();
+    await page.route("**/panel/api/overview*", () => {});
+    await page.clock.fastForward(30_000);
+    await page.getByText(/^No news for /).waitFor();
+    await end();
+  });
 });
 
 describe("the export", () => {

@@ -7,6 +7,7 @@ import { Section } from "#panel/web/parts/section.tsx";
 import { useMay } from "#panel/web/parts/use-may.ts";
 import { AheadEvents } from "./ahead-events.tsx";
 import { BrokenRules } from "./broken-rules.tsx";
+import { DelaySection } from "./delay-section.tsx";
 import { QualityPeriod } from "./quality-period.tsx";
 import { QualityTable } from "./quality-table.tsx";
 import { qualityQuery, silenceQuery } from "./queries.ts";
@@ -29,6 +30,7 @@ export function QualitySection({ courier }: { readonly courier?: string }) {
         <ProblemNote error={error} />
         <QualityTable rows={rows} silence={silence} isLinked={mayOpen} />
       </Section>
+      <DelaySection {...(courier !== undefined && { courier })} />
       {courier !== undefined && rows[0] && <AheadEvents {...rows[0]} />}
       {courier !== undefined && <BrokenRules rules={rows[0]?.brokenRules ?? []} />}
     </>

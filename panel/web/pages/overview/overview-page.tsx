@@ -8,6 +8,7 @@ import { PagePending } from "#panel/web/parts/page-pending.tsx";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
 import { Section } from "#panel/web/parts/section.tsx";
 import { AlarmList } from "./alarm-list.tsx";
+import { CourierHours } from "./courier-hours.tsx";
 import { OutcomeChart, RateChart } from "./overview-charts.tsx";
 import { ConsumerTable, LedgerTable, StoreList } from "./overview-tables.tsx";
 import { PartitionTable } from "./partition-table.tsx";
@@ -54,6 +55,7 @@ function Board({ overview, history }: BoardProps) {
       <Section title={t.overview.pipeline} lead={t.overview.pipelineText}>
         <Pipeline overview={overview} />
       </Section>
+      <CourierHours />
       <SimpleGrid cols={{ base: 1, lg: 2 }} spacing="lg">
         <Section title={t.overview.rate}>
           <RateChart history={history} />

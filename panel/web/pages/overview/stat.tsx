@@ -10,17 +10,18 @@ interface StatProps {
   readonly children?: ReactNode;
   /** Of the panel: where the thing itself is. */
   readonly to?: string;
+  readonly search?: Readonly<Record<string, string>>;
 }
 
 /** One figure that counts, with what it means. */
-export function Stat({ label, value, note, color, children, to }: StatProps) {
+export function Stat({ label, value, note, color, children, to, search = {} }: StatProps) {
   return (
     <Card padding="md">
       <Text size="sm" c="dimmed" fw={500}>
         {to === undefined ? (
           label
         ) : (
-          <Anchor component={Link} to={to} inherit>
+          <Anchor component={Link} to={to} search={search as never} inherit>
             {label}
           </Anchor>
         )}

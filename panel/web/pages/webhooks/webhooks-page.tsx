@@ -1,5 +1,5 @@
 /** All webhook endpoints of the channels that the visitor sees. */
-import { Anchor, Button, Card, Stack, Text } from "@mantine/core";
+import { Anchor, Box, Button, Card, Stack, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconPlus } from "@tabler/icons-react";
 import { useQueries, useQuery, useSuspenseQuery } from "@tanstack/react-query";
@@ -16,6 +16,7 @@ import { meQuery } from "#panel/web/queries.ts";
 import { EndpointBadge } from "./endpoint-badge.tsx";
 import { NewEndpoint } from "./endpoint-form.tsx";
 import { channelsQuery, endpointsQuery, statsQuery } from "./queries.ts";
+import { WebhookPicture } from "./webhook-picture.tsx";
 
 /** With the one that runs. */
 const DAY_HOURS = 23;
@@ -40,6 +41,9 @@ export function WebhooksPage() {
       <Card padding={0}>
         <EndpointTable rows={rows} isLoading={lists.some(({ isPending }) => isPending)} />
       </Card>
+      <Box mt="lg">
+        <WebhookPicture />
+      </Box>
       <NewEndpoint opened={isMaking} onClose={close} channels={channels.map(({ code }) => code)} />
     </>
   );
