@@ -8,7 +8,7 @@ import { validationFailed } from "#api/http/error-response.ts";
 import { windowStart } from "#core/benchmarks/rules/lane.ts";
 import { declared, route } from "#core/platform/http/access.ts";
 import { searchParamsOf } from "#core/platform/http/search-params.ts";
-import { json, query } from "#core/platform/openapi/operation.ts";
+import { json, query, type Rule } from "#core/platform/openapi/operation.ts";
 import type { Fault } from "#core/platform/schema/fault.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 import { nullableNumber, nullableText } from "#core/platform/schema/nullable.ts";
@@ -51,6 +51,20 @@ const operation = declared({
   description:
     "Anonymous, over the whole network, by the day of delivery. A delivery is on time on the promised day or before; returns are left out. Three promises, each with its own sample: the courier's first estimate, its last one before it delivered, and the merchant's planned date. Of an estimated window its end counts.",
   extension: true,
+  rules: [
+    {
+      path: "from",
+      code: "OUT_OF_RANGE",
+      rule: `at most ${ON_TIME_DAYS} days before \`to\`, and not after it`,
+    },
+    ...["from", "to"].map(
+      (path): Rule => ({
+        path,
+        code: "BAD_FORMAT",
+        rule: `from ${FIRST_DAY} to ${LAST_DAY}`,
+      }),
+    ),
+  ],
   parameters: [
     query("from", day, "Default: a year before `to`.", "2026-10-01"),
     query("to", day, `Default: today. At most ${ON_TIME_DAYS} days from \`from\`.`, "2026-10-31"),

@@ -38,14 +38,19 @@ const operation = declared({
   description: `The latest first, without their sheets: read one by its id for those. Labels are kept for 400 days. With a filter, a page reads ${LABELS_PER_LIST} labels at most: it may have fewer items than \`limit\` and still a \`nextCursor\`.`,
   extension: true,
   parameters: [
-    query("courier", Type.String(), "Carrier code, exact.", "GENERIC"),
+    query(
+      "courier",
+      Type.String({ minLength: 1, maxLength: 50 }),
+      "Carrier code, exact.",
+      "GENERIC",
+    ),
     query(
       "state",
       Type.Union(STATES.map((state) => Type.Literal(state))),
       "`open`: neither confirmed nor voided.",
       "open",
     ),
-    query("cursor", Type.String(), "`nextCursor` of the page before.", "81"),
+    query("cursor", Type.String({ pattern: ID.source }), "`nextCursor` of the page before.", "81"),
     inSamples(
       query(
         "limit",

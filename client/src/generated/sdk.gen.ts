@@ -582,7 +582,7 @@ export class WaybillApi extends HeyApiClient {
     /**
      * Share of deliveries on time
      *
-     * Anonymous, over the whole network, by the day of delivery. A delivery is on time on the promised day or before; returns are left out. Three promises, each with its own sample: the courier's first estimate, its last one before it delivered, and the merchant's planned date. Of an estimated window its end counts. Needs the scope `delivery-times:read`.
+     * Anonymous, over the whole network, by the day of delivery. A delivery is on time on the promised day or before; returns are left out. Three promises, each with its own sample: the courier's first estimate, its last one before it delivered, and the merchant's planned date. Of an estimated window its end counts. Needs the scope `delivery-times:read`. 422 beyond the schema: `from` OUT_OF_RANGE: at most 367 days before `to`, and not after it; `from` BAD_FORMAT: from 2000-01-01 to 2199-12-31; `to` BAD_FORMAT: from 2000-01-01 to 2199-12-31.
      */
     public readOnTime<ThrowOnError extends boolean = true>(options?: Options<ReadOnTimeData, ThrowOnError>): RequestResult<ReadOnTimeResponses, ReadOnTimeErrors, ThrowOnError, 'data'> {
         return (options?.client ?? this.client).get<ReadOnTimeResponses, ReadOnTimeErrors, ThrowOnError, 'data'>({

@@ -15,6 +15,7 @@ import {
   offsetPageOf,
   offsetQuery,
 } from "#panel/server/http/list-page.ts";
+import { isPreview, PreviewQuery } from "#panel/server/http/preview-query.ts";
 import { notFound } from "#panel/server/not-found.ts";
 import { noteNoChange, panelRoutes } from "#panel/server/panel-routes.ts";
 import { courierOf } from "./courier-of.ts";
@@ -91,7 +92,7 @@ export function remapRoutes(runtime: Runtime) {
     .post(
       "/panel/api/remaps/:id/revert",
       async ({ params, query, request }) => {
-        if (query.preview === "true") {
+        if (isPreview(query)) {
           noteNoChange(request);
           return previewRevert(runtime, params.id);
         }
@@ -103,7 +104,7 @@ export function remapRoutes(runtime: Runtime) {
       },
       route({
         access: { can: "catalogue:write", of: "installation" },
-        query: Type.Object({ preview: Type.Optional(Type.Literal("true")) }),
+        query: PreviewQuery,
         response: Type.Union([RemapView, RevertPreview]),
         summary:
           "Map the codes of a remap as before it; `preview=true` tells what would change and changes nothing",

@@ -36,6 +36,7 @@ import { bodyTerms, deliveryBody } from "#core/webhooks/store/webhook-body.ts";
 import type { PanelDeps } from "#panel/server/caller.ts";
 import { jsonBody } from "#panel/server/http/checked-body.ts";
 import { limitOf, listQuery, PAGE, wrongCursor } from "#panel/server/http/list-page.ts";
+import { isPreview, PreviewQuery } from "#panel/server/http/preview-query.ts";
 import { notFound } from "#panel/server/not-found.ts";
 import { noteChange, noteNoChange, panelRoutes } from "#panel/server/panel-routes.ts";
 import {
@@ -235,7 +236,7 @@ function windowRoutes(runtime: Deps) {
     .post(
       "/panel/api/webhooks/:endpointId/replay",
       async ({ params, body, query, request, set }) => {
-        if (query.preview === "true") {
+        if (isPreview(query)) {
           noteNoChange(request);
           return countWindow(runtime, params.endpointId, body);
         }
@@ -245,7 +246,7 @@ function windowRoutes(runtime: Deps) {
       },
       route({
         access: { can: "webhooks:replay", of: "endpoint" },
-        query: Type.Object({ preview: Type.Optional(Type.Literal("true")) }),
+        query: PreviewQuery,
         response: { 200: ReplayPreview, 202: ReplayView },
         summary:
           "Queue the failed deliveries of a window as new, paced; `preview=true` counts them first",
