@@ -28,6 +28,7 @@ export const FEATURES = [
   "merchant's correction",
   "alarm",
   "as-of read",
+  "closing",
 ] as const;
 export type Feature = (typeof FEATURES)[number];
 
@@ -74,6 +75,14 @@ const NO_PARCEL = apart(
 /** Of an endpoint that fails, of one in test mode, of a company that is closed, and while no processors run. */
 const TOLD = by(
   "contract/alarms/alarms: is told of its own endpoint after 15 minutes in which webhooks were sent",
+);
+
+const KEPT = apart("what is closed keeps its shipments, which go on as those of what is open");
+const CLOSED = by(
+  "contract/setup/panel-entries: a company with its channels: keys stop working, endpoints are inactive",
+);
+const BUSY = by(
+  "contract/setup/panel-entries: not while webhooks are undelivered or an import is running",
 );
 
 export const PAIRS: Readonly<Record<Feature, Partial<Readonly<Record<Feature, Pair>>>>> = {
@@ -410,5 +419,34 @@ export const PAIRS: Readonly<Record<Feature, Partial<Readonly<Record<Feature, Pa
     drain: by(ANSWERED),
     "merchant's correction": apart("a trace shows nothing that a merchant can correct"),
     alarm: apart("a trace shows no alarms"),
+  },
+  closing: {
+    archive: KEPT,
+    "test mode": CLOSED,
+    erasure: KEPT,
+    remap: KEPT,
+    "number change": KEPT,
+    correction: KEPT,
+    import: BUSY,
+    label: apart("a label is asked for with a key, which does not work"),
+    "stock release": apart("a release is asked for with a key, which does not work"),
+    notification: CLOSED,
+    replay: apart("the endpoints of what is closed are inactive, which ends a replay"),
+    "catch-up": apart("it is asked for with a key, which does not work"),
+    "endpoint off": BUSY,
+    "role change": CLOSED,
+    restore: WHOLE_STORE,
+    "two analytics processes": KEPT,
+    cluster: SLOTS,
+    "our downtime": apart(
+      "it takes effect with the configuration, which every process reads first",
+    ),
+    "slot move": SLOTS,
+    drain: WORKS_ON,
+    "merchant's correction": apart("a shipment is corrected with a key, which does not work"),
+    alarm: TOLD,
+    "as-of read": apart(
+      "what is closed keeps its shipments, which are read as those of what is open",
+    ),
   },
 };

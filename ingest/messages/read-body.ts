@@ -56,7 +56,7 @@ export const PER_SECOND_BYTES = limit(
 /** Longer than the longest of these times, so that one who is too slow is answered. */
 const KEPT_OPEN_SECONDS = 90;
 const inflateAside = promisify<Uint8Array, ZlibOptions, Uint8Array>(gunzip);
-const SIGNATURE_HEADER = "x-service-signature";
+export const SIGNATURE_HEADER = "x-service-signature";
 
 /**
  * @param keepOpen lets the connection be silent for so many seconds

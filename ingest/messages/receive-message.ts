@@ -10,6 +10,7 @@ import type { Courier } from "#core/configuration/store/configuration.ts";
 import { checkTime } from "#core/events/rules/check-time.ts";
 import type { CourierEvent, Envelope } from "#core/events/rules/event.ts";
 import type { RateVerdict } from "#core/events/store/courier-rate.ts";
+import { noteFirstSigned } from "#core/events/store/first-signed.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
 import { toProblem } from "#core/platform/http/errors.ts";
 import type { Peer } from "#core/platform/http/peer.ts";
@@ -29,7 +30,7 @@ import {
 import type { Classified } from "./classify.ts";
 import { messageReport } from "./message-report.ts";
 import type { Message } from "./prepare.ts";
-import { readMessageBody } from "./read-body.ts";
+import { readMessageBody, SIGNATURE_HEADER } from "./read-body.ts";
 import { readMessage } from "./read-message.ts";
 
 export interface Received {
@@ -97,6 +98,8 @@ interface Receiving extends Runtime, AuthenticateDeps {
   readonly findPeer: (request: Request, server: Received["server"]) => Peer;
   /** Couriers whose last request was refused: the next one is not read before it is admitted. */
   readonly refused: Set<string>;
+  /** Couriers of which this process knows that an event in a signed message was accepted. */
+  readonly signed: Set<string>;
   /** Messages that are being received. */
   underWay: number;
 }
@@ -106,7 +109,8 @@ const AT_ONCE_BYTES = 16_384;
 
 /** @param findPeer the far end of a request */
 export function messageReceiver(deps: Runtime & AuthenticateDeps, findPeer: Receiving["findPeer"]) {
-  const receiving: Receiving = { ...deps, findPeer, refused: new Set(), underWay: 0 };
+  const sets = { refused: new Set<string>(), signed: new Set<string>() };
+  const receiving: Receiving = { ...deps, ...sets, findPeer, underWay: 0 };
   return async <Prepared>(received: Received, handler: MessageHandler<Prepared>) => {
     receiving.underWay += 1;
     try {
@@ -136,7 +140,9 @@ async function receive<Prepared>(
   const isTakenAtOnce = known !== null && mayTake(deps, request, handler);
   const early = known ? startReading(deps, received, known, handler, isTakenAtOnce) : null;
   const taken =
-    early && isTakenAtOnce ? await take(deps, early, configuration.version, handler) : null;
+    early && isTakenAtOnce
+      ? await take(deps, request, early, configuration.version, handler)
+      : null;
   if (taken) return taken;
   const { courier, rateHeaders } = await authenticate(deps, bearer, peer).catch((error) => {
     if (expected) refused.add(expected.code);
@@ -152,6 +158,7 @@ async function receive<Prepared>(
     const receivedAtMs = live.now();
     const { messageId } = envelope;
     const results = await handler.classify(courier, prepared, messageId, receivedAtMs);
+    if (handler.requiresActivation) noteSigned(deps, request, courier, results);
     return { messageId, receivedAtMs, results };
   });
 }
@@ -177,6 +184,20 @@ async function answer(
   }
 }
 
+/** Once a courier and process, beside the answer. A signature that is there and wrong has been refused before. */
+function noteSigned(
+  { redis, live, signed }: Receiving,
+  request: Request,
+  { code }: Courier,
+  results: readonly Classified[],
+): void {
+  if (signed.has(code) || !request.headers.has(SIGNATURE_HEADER)) return;
+  if (!results.some(({ outcome }) => outcome === "ACCEPTED")) return;
+  signed.add(code);
+  // It is noted with the next one where it could not be.
+  void noteFirstSigned(redis, code, live.now()).catch(() => signed.delete(code));
+}
+
 /**
  * Whether a message is tried to be taken in one step. Those that come together share their steps instead, which costs the store less.
  */
@@ -192,6 +213,7 @@ function mayTake<Prepared>(
 /** @returns null where nothing was done: the message is admitted and classified, and its problem told, as any other */
 async function take<Prepared>(
   deps: Receiving,
+  request: Request,
   { courier, read }: EarlyReading<Prepared>,
   version: number,
   handler: MessageHandler<Prepared>,
@@ -215,7 +237,9 @@ async function take<Prepared>(
     throw withHeaders(tooManyRequests(rate), rateHeaders);
   }
   return answer(deps, rateHeaders, async () => {
-    return { messageId, receivedAtMs, results: await judge() };
+    const results = await judge();
+    noteSigned(deps, request, courier, results);
+    return { messageId, receivedAtMs, results };
   });
 }
 

@@ -113,7 +113,18 @@ async function callerOfSession(
   const account = await readAccount(deps.redis, accountId);
   if (!account || !isUsable(account) || credential !== accountCredential(deps, account))
     return null;
-  return callerOfAccount(account);
+  return (await isOfClosed(deps, account)) ? null : callerOfAccount(account);
+}
+
+/** Nobody of a closed company or courier logs in, and their sessions end with it; once it is open again, they go on. */
+export async function isOfClosed(
+  { live }: Pick<PanelDeps, "live">,
+  { companyCode, courierCode }: Pick<AccountEntity, "companyCode" | "courierCode">,
+): Promise<boolean> {
+  if (companyCode === "" && courierCode === "") return false;
+  const { companies, couriers } = await live.refresh();
+  const company = [...companies.values()].find(({ code }) => code === companyCode);
+  return (company?.closedAtMs ?? 0) > 0 || (couriers.get(courierCode)?.closedAtMs ?? 0) > 0;
 }
 
 /** The caller's network: all addresses of one subscriber count as one. */

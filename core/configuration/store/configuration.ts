@@ -38,6 +38,7 @@ export interface Courier
     | "burst"
     | "oauth"
     | "mtls"
+    | "closedAtMs"
   > {
   readonly version: string;
   /** In force: of the setup file and of the panel, without revoked ones. */
@@ -184,6 +185,7 @@ function testCouriers(details: ReadonlyMap<number, SetupStatusDetail>): Courier[
     return {
       version: "",
       number: 0,
+      closedAtMs: 0,
       code,
       name: "Test courier",
       environment: "test",
@@ -204,10 +206,11 @@ function testCouriers(details: ReadonlyMap<number, SetupStatusDetail>): Courier[
 
 function readCourier(entity: Stored<"courier">): Courier {
   const { number, code, name, environment, acceptingEvents, signatureRequired } = entity;
-  const { perSecond, burst, oauth, mtls, version } = entity;
+  const { perSecond, burst, oauth, mtls, version, closedAtMs } = entity;
   return {
     version,
     number,
+    closedAtMs,
     code,
     name,
     environment,

@@ -66,6 +66,8 @@ export const RUNNING_KEYS = {
   /** List: downtimes, oldest first. */
   downtimes: "{waybill:running}:downtimes",
 };
+/** Hash: courier -> when the first event in a signed message was accepted (service clock, milliseconds). */
+export const FIRST_SIGNED_KEY = "waybill:first-signed";
 /** Hash: endpoint -> when a test event was delivered last (service clock, milliseconds). */
 export const VERIFIED_ENDPOINTS_KEY = "waybill:verified-endpoints";
 /** Hash: `channel:code` of an endpoint that the panel deleted -> fingerprint of its entry in the setup file. */

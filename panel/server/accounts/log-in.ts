@@ -11,6 +11,7 @@ import { verifyPassword } from "#core/platform/secrets/passwords.ts";
 import { refuseGuess } from "#core/platform/secrets/wrong-secrets.ts";
 import {
   accountCredential,
+  isOfClosed,
   isOperatorToken,
   networkOf,
   operatorCredential,
@@ -102,7 +103,8 @@ export async function logInByPassword(
 ): Promise<string> {
   const network = countedNetwork(admitted);
   const account = await accountOfAddress(deps.redis, email);
-  const usable = account && isUsable(account) ? account : null;
+  const mayLogIn = account && isUsable(account) && !(await isOfClosed(deps, account));
+  const usable = mayLogIn ? account : null;
   const isRight = await verifyPassword(password, usable?.passwordHash ?? "");
   // A network that is known by its password alone has no advantage in guessing codes.
   const holder = usable?.totpActive && code === undefined ? `password ${network}` : network;

@@ -1,6 +1,5 @@
 /** New couriers, and every setting of those that there are: an entry of `couriers` of the setup file. */
 import { Type } from "@sinclair/typebox";
-import { readComparisons } from "#core/configuration/store/comparisons.ts";
 import { route } from "#core/platform/http/access.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { uncheckedBody } from "#panel/server/http/checked-body.ts";
@@ -9,7 +8,7 @@ import { applyEntry, ENTRY_BODY_BYTES } from "#panel/server/setup/apply-entry.ts
 import { CourierEntry, CourierPatch } from "#panel/server/setup/entry-schemas.ts";
 import { generatedSecrets, shownOnce } from "#panel/server/setup/generated.ts";
 import { readCourier } from "./courier-of.ts";
-import { CourierView, courierView } from "./courier-view.ts";
+import { CourierView, courierView, readCourierFacts } from "./courier-view.ts";
 
 export const AppliedCourier = Type.Object({
   ...CourierView.properties,
@@ -61,6 +60,6 @@ async function apply(runtime: Runtime, request: Request, code: string | null, bo
   const { redis, secrets, log } = runtime;
   log.info({ courier: applied.code }, "courier applied");
   const courier = await readCourier(redis, applied.code);
-  const view = courierView(secrets.vault, courier, await readComparisons(redis));
+  const view = courierView(secrets.vault, courier, await readCourierFacts(redis));
   return { ...view, generated: shownOnce(applied.generated) };
 }

@@ -2,8 +2,10 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { settingsIn, shownMembers } from "#core/configuration/rules/entity.ts";
 import { COURIER_SETTINGS } from "#core/configuration/rules/settings.ts";
-import type { NotedComparison } from "#core/configuration/store/comparisons.ts";
+import { type NotedComparison, readComparisons } from "#core/configuration/store/comparisons.ts";
 import type { Stored } from "#core/configuration/store/entities.ts";
+import { readFirstSigned } from "#core/events/store/first-signed.ts";
+import type { Redis } from "#core/platform/redis/client.ts";
 import { nullableText } from "#core/platform/schema/nullable.ts";
 import type { Vault } from "#core/platform/secrets/secrets.ts";
 import { managedBy } from "#core/setup/rules/merge-said.ts";
@@ -46,19 +48,35 @@ export const CourierView = Type.Object({
     ],
     { description: "the last first-day comparison; null = none" },
   ),
+  firstSignedAt: Type.Union(nullableText.anyOf, {
+    description: "when the first event in a signed message was accepted, ISO 8601; null = none",
+  }),
   managedBy: managedBySchema,
   closedAt,
   version,
 });
 
-export type Comparisons = ReadonlyMap<string, NotedComparison>;
+/** What is known of couriers beside their configuration. */
+export interface CourierFacts {
+  readonly comparisons: ReadonlyMap<string, NotedComparison>;
+  readonly firstSigned: ReadonlyMap<string, number>;
+}
+
+export async function readCourierFacts(redis: Redis): Promise<CourierFacts> {
+  const [comparisons, firstSigned] = await Promise.all([
+    readComparisons(redis),
+    readFirstSigned(redis),
+  ]);
+  return { comparisons, firstSigned };
+}
 
 export function courierView(
   vault: Vault,
   courier: Stored<"courier">,
-  comparisons: Comparisons,
+  { comparisons, firstSigned }: CourierFacts,
 ): Static<typeof CourierView> {
   const { code, acceptingEvents, perSecond, burst, oauth, mtls } = courier;
+  const signedAtMs = firstSigned.get(code);
   return {
     code,
     ...settingsIn(COURIER_SETTINGS, courier),
@@ -76,6 +94,7 @@ export function courierView(
     catalogueCodes: courier.catalogue.length,
     comparison: comparedView(comparisons.get(code)),
     managedBy: managedBy(courier.setupSaid),
+    firstSignedAt: signedAtMs === undefined ? null : new Date(signedAtMs).toISOString(),
     closedAt: closedAtOf(courier),
     version: courier.version,
   };

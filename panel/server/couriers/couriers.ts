@@ -2,7 +2,6 @@
 
 import { type TSchema, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { readComparisons } from "#core/configuration/store/comparisons.ts";
 import type { AccessKind } from "#core/configuration/store/courier-access.ts";
 import { allEntities, type Stored } from "#core/configuration/store/entities.ts";
 import { route } from "#core/platform/http/access.ts";
@@ -15,7 +14,7 @@ import { noteChange, panelRoutes } from "#panel/server/panel-routes.ts";
 import { issueAccess, revokeAccess, setAccepting } from "./courier-access.ts";
 import { readCourier } from "./courier-of.ts";
 import { courierSetupRoutes } from "./courier-setup.ts";
-import { CourierView, courierView } from "./courier-view.ts";
+import { CourierView, courierView, readCourierFacts } from "./courier-view.ts";
 
 export const IssuedToken = Type.Object({
   id: Type.String(),
@@ -49,7 +48,7 @@ function ownCourierRoutes(runtime: Runtime) {
     .get(
       "/panel/api/couriers",
       async ({ caller, query }) => {
-        const comparisons = await readComparisons(redis);
+        const comparisons = await readCourierFacts(redis);
         const { items, nextCursor } = wholeList(await couriersOf(runtime, caller), query);
         return { items: items.map((one) => courierView(vault, one, comparisons)), nextCursor };
       },
@@ -63,7 +62,7 @@ function ownCourierRoutes(runtime: Runtime) {
     .get(
       "/panel/api/couriers/:code",
       async ({ params }) =>
-        courierView(vault, await readCourier(redis, params.code), await readComparisons(redis)),
+        courierView(vault, await readCourier(redis, params.code), await readCourierFacts(redis)),
       route({
         access: { can: "couriers:read", of: "courier" },
         response: CourierView,

@@ -1322,6 +1322,7 @@ export const en = {
     stepCatalogue: "Catalogue supplied",
     stepAccepting: "Events accepted",
     stepFirst: "First event received",
+    stepFirstSigned: "First signed event accepted",
     stepCompared: "First day compared",
     activate: "Accept events",
     deactivate: "Stop accepting",

@@ -1424,6 +1424,7 @@ export const it: Messages = {
     stepCatalogue: "Catalogo fornito",
     stepAccepting: "Eventi accettati",
     stepFirst: "Primo evento ricevuto",
+    stepFirstSigned: "Primo evento firmato accettato",
     stepCompared: "Primo giorno confrontato",
     activate: "Accetta eventi",
     deactivate: "Non accettare",

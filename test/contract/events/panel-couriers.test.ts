@@ -5,6 +5,7 @@ import { startIngest } from "#ingest/main.ts";
 import { event, type PushOptions, push } from "#test/support/clients/courier.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { addShipment } from "#test/support/data/shipments.ts";
+import { eventually } from "#test/support/eventually.ts";
 import { forAll } from "#test/support/for-all.ts";
 import { openTestPanel } from "#test/support/product/panel.ts";
 import { openTestRuntime } from "#test/support/product/runtime.ts";
@@ -113,6 +114,24 @@ describe("signing secrets", () => {
     await apply(courierOf("SIGN"));
     expect((await signed("sig_SIGN")).status).toBe(403);
   });
+});
+
+test("the first event in a signed message is noted: one that is unsigned, judged only or not accepted is not", async () => {
+  await apply(courierOf("FIRST"));
+  await addShipment(runtime, "SIGNED-1", { courier: "FIRST" });
+  const found = event({ trackingNumber: "SIGNED-1" });
+  const secrets = ["sig_FIRST"];
+  const sent = { courier: "FIRST", token: "tok_FIRST", path: "/v1/events" };
+  const to = ingest.url ?? "";
+  const noted = async () => (await call("GET", "FIRST")).body.firstSignedAt;
+  await push(to, [found], { ...sent, secrets, path: "/v1/events/validate" });
+  await push(to, [event({ trackingNumber: "NOWHERE" })], { ...sent, secrets });
+  expect((await push(to, [found], sent)).body.results[0].outcome).toBe("ACCEPTED");
+  expect(await noted()).toBeNull();
+  await push(to, [event({ trackingNumber: "SIGNED-1" })], { ...sent, secrets });
+  const at = await eventually(noted, "the first signed event is noted");
+  await push(to, [event({ trackingNumber: "SIGNED-1" })], { ...sent, secrets });
+  expect(await noted()).toBe(at);
 });
 
 describe("activation", () => {

@@ -364,7 +364,23 @@ describe("DELETE closes", () => {
     };
     await apply(runtime, file);
     const before = (await call("GET", "/setup")).body;
+    const person = await makeAccount(runtime, "company", "owner", { companyCode: "closing" });
+    const asPerson = async () => {
+      const request = new Request("http://localhost/panel/api/me", {
+        headers: { cookie: person.cookie },
+      });
+      return (await panel.handle(request)).status;
+    };
+    const logIn = async () => {
+      const body = JSON.stringify({ email: person.account.email, password: person.password });
+      const headers = { "content-type": "application/json", "sec-fetch-site": "same-origin" };
+      const to = "http://localhost/panel/api/session";
+      return (await panel.handle(new Request(to, { method: "POST", headers, body }))).status;
+    };
+    expect([await asPerson(), await logIn()]).toEqual([200, 204]);
     expect((await call("DELETE", "/companies/closing")).status).toBe(204);
+    // Its people are logged out, and are answered like strangers.
+    expect([await asPerson(), await logIn()]).toEqual([401, 401]);
     const { channelByCode } = await inForce();
     for (const code of ["closing-it", "closing-it:test"]) {
       expect(channelByCode.get(code)).toMatchObject({
@@ -382,6 +398,7 @@ describe("DELETE closes", () => {
     expect([more.status, more.body.code]).toEqual([409, "ENTITY_CLOSED"]);
     await call("POST", "/companies/closing/reopen");
     expect((await inForce()).channelByCode.get("closing-it")?.active).toBe(true);
+    expect([await asPerson(), await logIn()]).toEqual([200, 204]);
     expect((await call("GET", "/setup")).body).toEqual(before);
   });
 

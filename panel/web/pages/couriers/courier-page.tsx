@@ -152,7 +152,11 @@ function Onboarding({ courier, onStep }: OnboardingProps) {
     [t.couriers.stepSecret, courier.signingSecrets.length > 0 || !courier.signatureRequired],
     [t.couriers.stepCatalogue, courier.catalogueCodes > 0],
     [t.couriers.stepAccepting, courier.acceptingEvents],
-    [t.couriers.stepFirst, received > 0],
+    [
+      courier.signingSecrets.length > 0 ? t.couriers.stepFirstSigned : t.couriers.stepFirst,
+      // A courier that signs proves with it that its signatures are right.
+      courier.signingSecrets.length > 0 ? courier.firstSignedAt !== null : received > 0,
+    ],
     [t.couriers.stepCompared, courier.comparison !== null],
   ] as const;
   const open = steps.findIndex(([, isDone]) => !isDone);
