@@ -48,4 +48,8 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     about: "shows the partitions, and moves them between masters of a cluster",
     load: async () => (await import("./slots/slots.ts")).slots,
   },
+  verify: {
+    about: "compares the running installation with an independent model of the specification",
+    load: async () => (await import("./verify/verify.ts")).verify,
+  },
 };

@@ -20,6 +20,7 @@ const OPTIONS: Readonly<Record<string, readonly string[]>> = {
   reencrypt: ["--json", "ENCRYPTION_KEY_PREVIOUS"],
   listen: ["--forward URL", "--endpoint ID", "--channel CODE", "--panel", "--secret", "--since"],
   slots: ["--masters N", "--apply", "--json"],
+  verify: ["--share PERCENT", "--json"],
 };
 
 let folder = "";
@@ -126,6 +127,8 @@ test("wrong arguments of any kind are status 2 with the usage, before anything i
     ["listen", "--forward", "http://localhost:3000/", "--since", "yesterday"],
     ["slots", "--masters", "0"],
     ["slots", "--apply"],
+    ["verify", "--share", "0%"],
+    ["verify", "--share", "half"],
   ];
   for (const { words, status, output, errors } of await runAll(wrong)) {
     expect([words, status, output]).toEqual([words, 2, ""]);

@@ -26,11 +26,13 @@ export interface TestAnalytics {
 export async function openTestAnalytics(
   setup: SetupFile,
   kind: ClickhouseKind = "embedded",
+  env: Readonly<Record<string, string>> = {},
 ): Promise<TestAnalytics> {
   const clickhouse = await startTestClickhouse(kind);
   const runtime = await openTestRuntime(setup, {
     CLICKHOUSE_URL: clickhouse.address ?? "",
     CLICKHOUSE_READ_URL: clickhouse.readAddress ?? "",
+    ...env,
   });
   const roles: Running[] = [];
   const starts: StartRole[] = [startAnalytics, startProcessors, startPanel, startIngest];
