@@ -5,6 +5,7 @@ import type { ShipmentState } from "#core/shipments/rules/fold.ts";
 import type { Verdict } from "#core/webhooks/rules/trigger.ts";
 import {
   deliveryFault,
+  FIRST_PAIRS,
   type ModelChange,
   type ModelStatistics,
   modelChanges,
@@ -59,7 +60,7 @@ export function compareState(
   const hasAllNumbers = aliases.length <= NUMBERS_KEPT;
   const hasAllParcels = Object.keys(parcels).length <= PARCELS_KEPT;
   const pair = `${state.pair.status}:${state.pair.detail}`;
-  const wasIn = state.mapped === null || state.entered.includes(pair);
+  const wasIn = [...FIRST_PAIRS, ...state.entered].includes(pair);
   return differencesOf(shipmentId, [
     ["state.status", state.pair.status, model.status, FOLD],
     ["state.detail", state.pair.detail, model.detail, FOLD],

@@ -137,6 +137,8 @@ export interface ModelState {
 
 /** Before a courier event is mapped a shipment waits: its references are being registered, or it is PENDING. */
 const WAITING = ["WAITING_TO_COMPUTE", "PENDING"];
+/** Every shipment has been in these. */
+export const FIRST_PAIRS: readonly string[] = WAITING.map((name) => `${name}:0`);
 
 /** @param waiting what it is as long as no fact is mapped */
 export function modelState(facts: readonly RawFact[], waiting: string): ModelState {
@@ -313,7 +315,7 @@ export function modelChanges(facts: readonly RawFact[]): readonly ModelChange[] 
     const mapping = latest(facts.slice(0, count).filter((one) => one.mapping !== null))?.mapping;
     return mapping ? `${mapping.status}:${mapping.detail}` : "PENDING:0";
   };
-  const beenIn = new Set(WAITING.map((name) => `${name}:0`));
+  const beenIn = new Set(FIRST_PAIRS);
   return facts.map(({ key, mapping }, at) => {
     const [before, after] = [pairAfter(at), pairAfter(at + 1)];
     const changed = before !== after;

@@ -237,7 +237,7 @@ async function readRemaps(
   return { of: new Map(await Promise.all(read)), isOpen: (await redis.zCard(REMAP_KEYS.open)) > 0 };
 }
 
-/** No event of the shipment has been mapped anew since it was applied, and none was replaced: what each did can be told again. */
+/** No event of the shipment has been mapped again since it was applied, and none was replaced: what each did can be told again. */
 function isAsDecided(
   { of }: Remaps,
   { from, history }: HotHistory,
