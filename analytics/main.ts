@@ -22,6 +22,7 @@ import { bindRoleListener, openOpsPort } from "#core/runtime/ops-port.ts";
 import { type Role, type Running, type Runtime, runRoles } from "#core/runtime/runtime.ts";
 import { answerBackups } from "./backup/answer-backups.ts";
 import { checkClickhouse } from "./check-clickhouse.ts";
+import { startCountingStays } from "./expected/count-stays.ts";
 import { startExport } from "./export/start.ts";
 import { SQL_PORT } from "./sql-port.ts";
 
@@ -97,6 +98,7 @@ function keepWriting(runtime: Runtime, store: KeptClickhouse): () => Promise<voi
 /** @returns ends the writing */
 function startWriting(runtime: Runtime, store: KeptClickhouse): () => Promise<void> {
   const { redis, live, log, secrets } = runtime;
+  const counting = startCountingStays(runtime);
   const consumer = startConsumer({
     redis,
     log,
@@ -106,6 +108,7 @@ function startWriting(runtime: Runtime, store: KeptClickhouse): () => Promise<vo
       clickhouse: store.client,
       forget: store.forget,
       mac: secrets.vault.mac,
+      delivered: counting.changed,
     }),
     batch: BATCH,
     lingerMs: LINGER_MS,
@@ -142,7 +145,7 @@ function startWriting(runtime: Runtime, store: KeptClickhouse): () => Promise<vo
   const draining = startDraining({ redis, live, log, clickhouse: store.client });
   const exporting = startExport(runtime);
   const archiving = startArchiving({ runtime, clickhouse: store.client });
-  const all = [consumer, attempts, audit, movingOldAudit, draining, exporting, archiving];
+  const all = [consumer, attempts, audit, movingOldAudit, draining, exporting, archiving, counting];
   return async () => {
     await Promise.all(all.map((one) => one?.stop()));
   };

@@ -29,6 +29,7 @@ import { AcceptedNotification } from "#api/shipments/notify.ts";
 import { StockReleaseAgain } from "#api/shipments/release.ts";
 import { ShipmentPage } from "#api/shipments/search.ts";
 import {
+  ExpectedDeliveryView,
   HistoryEntry,
   NotificationEntry,
   OrderItemView,
@@ -183,6 +184,7 @@ export const MERCHANT_API: Api = {
     CourierDeliveryTimes,
     EfficiencyIndex,
     CourierEfficiency,
+    ExpectedDelivery: ExpectedDeliveryView,
     PromiseRequest,
     CourierPromises,
     PromisedCourier,

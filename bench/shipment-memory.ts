@@ -17,6 +17,9 @@ const { shipments } = readOptions({ shipments: [20_000, 2_000] });
 /** Details that the JSON text is measured of. */
 const DETAILS = 100;
 
+/** As of a shipment that has ended. */
+const NOT_EXPECTED = { expected: null, reason: "ENDED" } as const;
+
 /** Of the detail as `GET /v2/shipments/{id}` answers it. */
 async function jsonBytes({ redis, live }: Runtime, ids: readonly number[]): Promise<number> {
   const configuration = live.configuration();
@@ -24,7 +27,7 @@ async function jsonBytes({ redis, live }: Runtime, ids: readonly number[]): Prom
   for (const shipment of await readShipments(redis, ids)) {
     const history = await readHistory(redis, shipment.record.id);
     const summary = summaryOf(shipment, configuration);
-    const rest = detailPart(shipment, history, [], configuration.statusDetails);
+    const rest = detailPart(shipment, history, [], configuration.statusDetails, NOT_EXPECTED);
     sizes.push(Buffer.byteLength(JSON.stringify({ ...summary, ...rest })));
   }
   return median(sizes);

@@ -25,6 +25,8 @@ export interface BenchmarkDeps {
   readonly forget: () => Promise<void>;
   /** Keyed hash of 16 characters, so that ClickHouse tells channels apart without knowing them. */
   readonly mac: (text: string) => string;
+  /** Deliveries were written. */
+  readonly delivered?: () => void;
 }
 
 /** What one read of the log brings to each table. */
@@ -33,7 +35,7 @@ interface Batches {
   readonly events: Pending[];
 }
 
-export function benchmarkHandler({ clickhouse, forget, mac }: BenchmarkDeps): Handler {
+export function benchmarkHandler({ clickhouse, forget, mac, delivered }: BenchmarkDeps): Handler {
   return async (entries) => {
     const { batches, failures } = batchesOf(entries, mac);
     if (batches.deliveries.length + batches.events.length === 0) return failures;
@@ -41,6 +43,7 @@ export function benchmarkHandler({ clickhouse, forget, mac }: BenchmarkDeps): Ha
       const client = await clickhouse();
       failures.push(...(await insertRows(client, DELIVERIES, batches.deliveries)));
       failures.push(...(await insertRows(client, EVENTS, batches.events)));
+      if (batches.deliveries.length > 0) delivered?.();
     } catch (error) {
       if (clickhouseErrorType(error) === "UNKNOWN_TABLE") await forget();
       throw new Unavailable(`ClickHouse: ${(error as Error).message}`, "clickhouse");

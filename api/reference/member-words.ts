@@ -251,6 +251,8 @@ const BENCHMARKS: MemberWords = {
   "PromiseRequest.shipDate": "When the parcel is handed over; today if absent.",
   "CourierPromises.ranking": "Couriers with a sample of 20 deliveries, best first.",
   "CourierPromises.asOf": "ISO 8601: events accepted before it count in the figures.",
+  "ExpectedDelivery.sampleSize": "Deliveries that the figures stand on.",
+  "ExpectedDelivery.asOf": "ISO 8601: deliveries before it count in the figures.",
   "PromisedCourier.sampleSize": "Deliveries that the figures stand on.",
   destCap: "CAP of the destination, five digits.",
   originArea: "Area of the origin: NORD, CENTRO or SUD; null if it is not known.",

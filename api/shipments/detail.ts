@@ -6,6 +6,7 @@ import { NOT_MODIFIED, TAG_HEADERS, tagged } from "#api/http/paging.ts";
 import { EXAMPLE_SUMMARY } from "#api/shipments/example-summary.ts";
 import { ownMoment } from "#api/shipments/own-shipment.ts";
 import { detailPart, ShipmentDetail } from "#api/shipments/shipment-detail.ts";
+import { expectedDeliveryOf } from "#core/benchmarks/store/expected-delivery.ts";
 import { readNotifications } from "#core/merchants/store/notifications.ts";
 import { declared, route } from "#core/platform/http/access.ts";
 import { idInPath, json } from "#core/platform/openapi/operation.ts";
@@ -28,6 +29,8 @@ export const EXAMPLE_DETAIL: ShipmentDetail = {
   ],
   notifications: [],
   newTrackingNumbers: ["GLS000000002"],
+  expectedDelivery: null,
+  expectedDeliveryReason: "ENDED",
 };
 
 const operation = declared({
@@ -58,11 +61,13 @@ export async function detailOf(
   id: string,
 ): Promise<ShipmentDetail> {
   const moment = await ownMoment(deps, channel, id);
-  const { shipment, facts } = moment;
+  const { shipment } = moment;
+  const facts = moment.facts();
   const nowMs = deps.live.now();
   const notifications = await readNotifications(deps.redis, moment, configuration, nowMs);
+  const expecting = await expectedDeliveryOf(deps.redis, shipment, facts, nowMs);
   return {
     ...summaryOf(shipment, configuration),
-    ...detailPart(shipment, facts(), notifications, configuration.statusDetails),
+    ...detailPart(shipment, facts, notifications, configuration.statusDetails, expecting),
   };
 }

@@ -1,6 +1,8 @@
 /** What the detail adds to the summary (document 1, "Shipment detail"). */
 
 import { type Static, Type } from "@sinclair/typebox";
+import { GRAINS, MIN_SAMPLE } from "#core/benchmarks/rules/lane.ts";
+import { type Expected, NO_EXPECTATION } from "#core/benchmarks/store/expected-delivery.ts";
 import { compareFacts, type Fact, orderOf } from "#core/events/rules/fact.ts";
 import type { SentNotification } from "#core/merchants/rules/notification.ts";
 import { EXTENSION } from "#core/platform/openapi/document.ts";
@@ -82,6 +84,19 @@ const CorrectionView = Type.Object({
   apiKey: Type.String({ description: "Code of the API key that made it.", examples: ["main"] }),
 });
 
+const day = Type.String({ format: "calendar-date" });
+export const ExpectedDeliveryView = Type.Object(
+  {
+    p10: day,
+    p50: day,
+    p90: day,
+    grain: Type.Union(GRAINS.map((grain) => Type.Literal(grain))),
+    sampleSize: Type.Integer({ minimum: MIN_SAMPLE }),
+    asOf: Type.String(),
+  },
+  extension,
+);
+
 const DetailPart = Type.Object({
   planning: Type.Object({ deliveryDate: text, latestShipDate: text, latestDeliveryDate: text }),
   parcels: Type.Array(ParcelView),
@@ -107,6 +122,20 @@ const DetailPart = Type.Object({
         "Corrections by PATCH /v2/shipments/{id}, the latest last, at most 100; absent without any.",
     }),
   ),
+  expectedDelivery: Type.Union([ExpectedDeliveryView, Type.Null()], {
+    ...extension,
+    description: "when it will probably arrive, from the network's deliveries",
+  }),
+  expectedDeliveryReason: Type.Optional(
+    Type.Union(
+      NO_EXPECTATION.map((reason) => Type.Literal(reason)),
+      {
+        ...extension,
+        description:
+          "only where expectedDelivery is null: it has arrived or was lost (ENDED), goes back (RETURNING), is a test (TEST_MODE), has no Italian destination (NO_LANE), is like fewer than 20 deliveries (TOO_FEW_DELIVERIES), or the figures are not there yet (NOT_COUNTED_YET) or just now (UNAVAILABLE)",
+      },
+    ),
+  ),
 });
 type DetailPart = Static<typeof DetailPart>;
 
@@ -124,6 +153,7 @@ export function detailPart(
   facts: readonly Fact[],
   notifications: readonly SentNotification[],
   statusDetails: ReadonlyMap<number, SetupStatusDetail>,
+  expecting: Expected,
 ): DetailPart {
   const latestFirst = [...facts].sort((one, other) => compareFacts(orderOf(other), orderOf(one)));
   return {
@@ -138,6 +168,8 @@ export function detailPart(
     })),
     newTrackingNumbers: [...aliases],
     ...(record.corrections && { corrections: record.corrections.map(correctionView) }),
+    expectedDelivery: expecting.expected,
+    ...(expecting.expected === null && { expectedDeliveryReason: expecting.reason }),
   };
 }
 

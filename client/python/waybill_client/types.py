@@ -261,6 +261,15 @@ class ErrorBody(TypedDict):
     requestId: str
 
 
+class ExpectedDelivery(TypedDict):
+    p10: str
+    p50: str
+    p90: str
+    grain: Literal["origin_cap_dest_weight", "origin_cap_dest", "area_cap_weight", "cap_weight", "area_cap", "cap"]
+    sampleSize: int
+    asOf: str
+
+
 class FastestCourier(TypedDict):
     courierCode: str
     leadMedian: int | None
@@ -986,6 +995,8 @@ class ShipmentChanged(TypedDict):
     notifications: list[Notification]
     newTrackingNumbers: list[str]
     corrections: NotRequired[list[ShipmentChangedCorrectionsItem]]
+    expectedDelivery: ExpectedDelivery | None
+    expectedDeliveryReason: NotRequired[Literal["ENDED", "RETURNING", "TEST_MODE", "NO_LANE", "NOT_COUNTED_YET", "TOO_FEW_DELIVERIES", "UNAVAILABLE"]]
     warnings: NotRequired[list[Warning]]
 
 
@@ -1072,6 +1083,8 @@ class ShipmentDetail(TypedDict):
     notifications: list[Notification]
     newTrackingNumbers: list[str]
     corrections: NotRequired[list[ShipmentDetailCorrectionsItem]]
+    expectedDelivery: ExpectedDelivery | None
+    expectedDeliveryReason: NotRequired[Literal["ENDED", "RETURNING", "TEST_MODE", "NO_LANE", "NOT_COUNTED_YET", "TOO_FEW_DELIVERIES", "UNAVAILABLE"]]
 
 
 class ShipmentPage(TypedDict):

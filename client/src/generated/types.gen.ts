@@ -759,6 +759,33 @@ export type ErrorBody = {
     requestId: string;
 };
 
+export type ExpectedDelivery = {
+    /**
+     * A real date as YYYY-MM-DD.
+     */
+    p10: string;
+    /**
+     * A real date as YYYY-MM-DD.
+     */
+    p50: string;
+    /**
+     * A real date as YYYY-MM-DD.
+     */
+    p90: string;
+    /**
+     * Grain of the sample, finest first: origin_cap_dest_weight, origin_cap_dest, area_cap_weight, cap_weight, area_cap, cap.
+     */
+    grain: 'origin_cap_dest_weight' | 'origin_cap_dest' | 'area_cap_weight' | 'cap_weight' | 'area_cap' | 'cap';
+    /**
+     * Deliveries that the figures stand on.
+     */
+    sampleSize: number;
+    /**
+     * ISO 8601: deliveries before it count in the figures.
+     */
+    asOf: string;
+};
+
 export type FastestCourier = {
     /**
      * The courier.
@@ -2961,6 +2988,14 @@ export type ShipmentChanged = {
         apiKey: string;
     }>;
     /**
+     * when it will probably arrive, from the network's deliveries
+     */
+    expectedDelivery: ExpectedDelivery | null;
+    /**
+     * only where expectedDelivery is null: it has arrived or was lost (ENDED), goes back (RETURNING), is a test (TEST_MODE), has no Italian destination (NO_LANE), is like fewer than 20 deliveries (TOO_FEW_DELIVERIES), or the figures are not there yet (NOT_COUNTED_YET) or just now (UNAVAILABLE)
+     */
+    expectedDeliveryReason?: 'ENDED' | 'RETURNING' | 'TEST_MODE' | 'NO_LANE' | 'NOT_COUNTED_YET' | 'TOO_FEW_DELIVERIES' | 'UNAVAILABLE';
+    /**
      * Members of the request's body that are not known and had no effect, at most 20. Absent if there is none.
      */
     warnings?: Array<Warning>;
@@ -3220,6 +3255,14 @@ export type ShipmentDetail = {
          */
         apiKey: string;
     }>;
+    /**
+     * when it will probably arrive, from the network's deliveries
+     */
+    expectedDelivery: ExpectedDelivery | null;
+    /**
+     * only where expectedDelivery is null: it has arrived or was lost (ENDED), goes back (RETURNING), is a test (TEST_MODE), has no Italian destination (NO_LANE), is like fewer than 20 deliveries (TOO_FEW_DELIVERIES), or the figures are not there yet (NOT_COUNTED_YET) or just now (UNAVAILABLE)
+     */
+    expectedDeliveryReason?: 'ENDED' | 'RETURNING' | 'TEST_MODE' | 'NO_LANE' | 'NOT_COUNTED_YET' | 'TOO_FEW_DELIVERIES' | 'UNAVAILABLE';
 };
 
 export type ShipmentPage = {

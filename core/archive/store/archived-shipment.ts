@@ -216,6 +216,7 @@ export function factsOfTexts(
   const { version, rank, updated } = headOf(head.text);
   if (!isWanted({ meta, state, updated })) return null;
   const statusUpdatedAtMs = updated === 0 ? null : updated * 1_000;
-  const shipment = { record: { id, ...recordOf(record.value, meta) }, state, statusUpdatedAtMs };
+  const given = recordOf(record.value, meta);
+  const shipment = { record: { id, ...given }, state, statusUpdatedAtMs, lane: meta };
   return { shipment, head: head.text, version, rank, meta };
 }

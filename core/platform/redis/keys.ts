@@ -43,6 +43,13 @@ export const BACKUP_REQUESTS_KEY = "waybill:backup-requests";
 export const backupAnswerKey = (id: string) => `waybill:backup:${id}`;
 export const BACKUP_LOCK_KEY = "waybill:backup-lock";
 export const EXPORT_LOCK_KEY = "waybill:export-lock";
+/** String: which process counts for expected delivery. */
+export const STAY_CELLS_LOCK_KEY = "waybill:stay-cells-lock";
+/** Hash by destination CAP: how long a courier's deliveries stayed in each status; and the one that takes its place (`stay-cells.ts`). */
+export const stayCellsKeys = (courier: string) => {
+  const tag = `{waybill:stay-cells:${courier}}`;
+  return { current: tag, next: `${tag}:next` };
+};
 /** Sorted set: message ids of mails about erased recipients, by when they were erased (service clock, milliseconds). */
 export const ERASED_MAILS_KEY = "waybill:erased-mails";
 /** Hash: since when something that was erased is in the append-only file, and a name of the latest erasure. */

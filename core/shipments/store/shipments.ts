@@ -1,5 +1,6 @@
 /** Shipments in the company's partition: create, read, commit. The state's rules are in `core/shipments/rules/fold.ts`. */
 
+import type { LaneFacts } from "#core/benchmarks/rules/lane.ts";
 import type { Fact } from "#core/events/rules/fact.ts";
 import { chunks, chunksBySize } from "#core/platform/process/chunks.ts";
 import { turns } from "#core/platform/process/next-turn.ts";
@@ -165,6 +166,7 @@ export interface StoredShipment {
   readonly state: ShipmentState;
   /** UTC milliseconds; null until a courier event changes the status. */
   readonly statusUpdatedAtMs: number | null;
+  readonly lane: LaneFacts;
 }
 
 /** Every shipment that exists among the ids, in their order. */
@@ -188,6 +190,7 @@ export function storedShipment(
     record: { id, ...decodeRecord(packed, meta) },
     state,
     statusUpdatedAtMs: updated === 0 ? null : updated * 1_000,
+    lane: meta,
   };
 }
 

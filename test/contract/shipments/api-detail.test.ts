@@ -34,8 +34,9 @@ describe("200", () => {
     const body = await detail(id);
     const found = await api.call("GET", "/v2/shipments?orderReference=o-7", { token });
     const { planning, parcels, orderItems, history, notifications, ...more } = body;
-    const { newTrackingNumbers, ...summary } = more;
+    const { newTrackingNumbers, expectedDelivery, expectedDeliveryReason, ...summary } = more;
     expect(newTrackingNumbers).toEqual([]);
+    expect([expectedDelivery, expectedDeliveryReason]).toEqual([null, "NO_LANE"]);
     expect(summary).toEqual(found.body.items[0]);
     expect({ parcels, orderItems, history, notifications }).toEqual({
       parcels: [],
