@@ -217,11 +217,22 @@ export const exportedFiles = new Counter({
   registers,
 });
 
-export const exportFinished = new Gauge({
-  name: "waybill_export_finished_seconds",
-  help: "When the latest complete export ended, Unix time; 0 = none has, or none is configured.",
-  registers,
-});
+/** @returns sets a moment, under its name by Prometheus' conventions and under the earlier one, `…_seconds` */
+function timestamp(name: string, help: string) {
+  const gauges = ["_timestamp_seconds", "_seconds"].map(
+    (unit) => new Gauge({ name: `${name}${unit}`, help, registers }),
+  );
+  return {
+    set(seconds: number) {
+      for (const gauge of gauges) gauge.set(seconds);
+    },
+  };
+}
+
+export const exportFinished = timestamp(
+  "waybill_export_finished",
+  "When the latest complete export ended, Unix time; 0 = none has, or none is configured.",
+);
 
 export const archivedShipments = new Gauge({
   name: "waybill_archived_shipments",
@@ -241,11 +252,10 @@ export const archiveDamaged = new Gauge({
   registers,
 });
 
-export const archiveFinished = new Gauge({
-  name: "waybill_archive_finished_seconds",
-  help: "When this process' archiver last completed a round, Unix time; 0 = it has not, or nothing is archived.",
-  registers,
-});
+export const archiveFinished = timestamp(
+  "waybill_archive_finished",
+  "When this process' archiver last completed a round, Unix time; 0 = it has not, or nothing is archived.",
+);
 
 export const benchmarkRows = new Counter({
   name: "waybill_benchmark_rows_total",

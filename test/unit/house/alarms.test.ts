@@ -156,8 +156,8 @@ describe("while a store is away", () => {
       "waybill_replicas_missing",
       // Nothing can be exported or archived.
       'waybill_store_failures_total{store="export"}',
-      "waybill_export_finished_seconds",
-      "waybill_archive_finished_seconds",
+      "waybill_export_finished_timestamp_seconds",
+      "waybill_archive_finished_timestamp_seconds",
     ],
     clickhouse: [
       'waybill_store_failures_total{store="clickhouse"}',
@@ -170,8 +170,8 @@ describe("while a store is away", () => {
       "waybill_group_lag_entries",
       "waybill_attempt_log",
       'waybill_store_failures_total{store="export"}',
-      "waybill_export_finished_seconds",
-      "waybill_archive_finished_seconds",
+      "waybill_export_finished_timestamp_seconds",
+      "waybill_archive_finished_timestamp_seconds",
     ],
   } as const;
 
@@ -314,9 +314,9 @@ WaybillEventsNotSetAside 8 1m
 WaybillBenchmarksFailing 14 1m
   waybill_benchmark_failures_total{reason="TIMEOUT"} 0x5 0+1x10 10x60
 WaybillExportOverdue 50 1h
-  waybill_export_finished_seconds 3600x55 378000x60
+  waybill_export_finished_timestamp_seconds 3600x55 378000x60
 WaybillArchiveOverdue 30 1h
-  waybill_archive_finished_seconds 3600x35 270000x60
+  waybill_archive_finished_timestamp_seconds 3600x35 270000x60
 WaybillArchiveDamaged 8 1m
   waybill_archive_damaged_rows 0x5 2x10 0x60
 WaybillOpenFiles 9 1m
