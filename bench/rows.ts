@@ -30,6 +30,7 @@ search changing       | 11 | the same with {changes} changes before each: {quest
 search command        | 11 | search, the longest Redis command | | ms | < 5 | < 250
 benchmarks times      | 12 | delivery times, 4 couriers, {rows} M deliveries, p99 | | ms | < 50 | < 500
 benchmarks index      | 12 | efficiency index, 4 of 20, {rows} M deliveries, p99 | | ms | < 50 | < 500
+benchmarks promise    | 12 | courier promises, 4 couriers, {rows} M deliveries, p99 | | ms | < 50 | < 500
 growth state          | 14 | event log to state, {many} shipments (linear: x {times}) | {few} shipments | CPU us/event | x <= 1.5 | x <= 3
 growth whole          | 14 | end to end, {many} shipments (linear: x {times}) | {few} shipments | CPU us/event | x <= 1.5 | x <= 3
 webhooks one          | 16 | webhooks, one endpoint, 2 KB, signed | BullMQ + fetch, {workers} workers | 1/s | x >= 3, >= 5000 | x >= 1
