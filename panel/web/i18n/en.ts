@@ -451,7 +451,6 @@ export const en = {
     latency: "Time to answer",
     latencyMedian: "Median",
     latencyP95: "95 %",
-    latencyUnit: "seconds",
     failedAnswers: "What came instead of a success",
     endpointCount: "Endpoints",
     attemptsAnHour: "attempts an hour",

@@ -426,7 +426,6 @@ export const it: Messages = {
     latency: "Tempo di risposta",
     latencyMedian: "Mediana",
     latencyP95: "95 %",
-    latencyUnit: "secondi",
     failedAnswers: "Che cosa è arrivato al posto di un successo",
     endpointCount: "Endpoint",
     attemptsAnHour: "tentativi all'ora",

@@ -74,7 +74,8 @@ function Attempts({ from, to, stepMs, periods }: Picture) {
         },
       ]}
       from={from}
-      to={to}
+      // The running hour has its whole width.
+      to={from + Math.ceil((to - from) / stepMs) * stepMs}
       unit={t.webhooks.attempts}
       write={f.compact}
       writeAt={f.minute}
@@ -103,8 +104,8 @@ function Latency({ from, to, stepMs, periods }: Picture) {
       ]}
       from={from}
       to={to}
-      unit={t.webhooks.latencyUnit}
-      write={(seconds) => f.decimal(seconds)}
+      unit={t.webhooks.latency}
+      write={f.duration}
       writeAt={f.minute}
       gapMs={stepMs}
     />
