@@ -26,8 +26,8 @@ import { startCountingStays } from "./expected/count-stays.ts";
 import { startExport } from "./export/start.ts";
 import { SQL_PORT } from "./sql-port.ts";
 
-/** Changes read per partition at once: at most about 32,000 of 300 bytes in one batch. */
-const BATCH = 2_000;
+/** Changes in one batch, of about 300 bytes. */
+const BATCH = 32_000;
 /**
  * Logs are read in steps, so that rows go in together: an insert costs ClickHouse about 15 files of a part, whether it
  * brings one row or thousands. How stale a benchmark may be.
@@ -35,8 +35,8 @@ const BATCH = 2_000;
 const LINGER_MS = 750;
 /** How long the first changes after a rest wait for others. */
 const GATHER_MS = 200;
-/** Entries of attempts read per partition at once: at most 80,000 rows of about 150 bytes in one batch. */
-const ATTEMPT_BATCH = 50;
+/** Entries of attempts in one batch: at most 80,000 rows of about 150 bytes. */
+const ATTEMPT_BATCH = 800;
 /** Attempts are looked at for health by the hour: they may gather. */
 const ATTEMPT_LINGER_MS = 500;
 /** Entries of the audit log: at most about 8 MB in one batch. */

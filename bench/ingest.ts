@@ -5,7 +5,7 @@
 import { claimEvents, encodeLoggedEvent } from "#core/events/store/event-log.ts";
 import { resolveReferences } from "#core/events/store/references.ts";
 import { seenBucket, seenLayout } from "#core/events/store/seen.ts";
-import { EVENT_LOGS, trackingReference } from "#core/platform/redis/keys.ts";
+import { eventLogs, trackingReference } from "#core/platform/redis/keys.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { courierEvent, type Message, messageOf, post } from "./events.ts";
 import * as harness from "./harness.ts";
@@ -91,7 +91,7 @@ async function runPaced(url: string): Promise<number> {
 
 /** What nobody processes here. */
 async function forget({ redis }: Runtime): Promise<void> {
-  await emptyLogs(redis, EVENT_LOGS);
+  await emptyLogs(redis, eventLogs());
   const jobs = await redis.keys("bull:messages:*");
   if (jobs.length > 0) await redis.unlink(jobs);
 }

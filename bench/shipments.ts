@@ -6,12 +6,8 @@
 import { readConfig } from "#core/platform/environment/config.ts";
 import { createLog } from "#core/platform/process/log.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
-import {
-  CHANGE_LOGS,
-  companyKeys,
-  companyPartition,
-  PARTITIONS,
-} from "#core/platform/redis/keys.ts";
+import { changeLogs, companyKeys, companyPartition } from "#core/platform/redis/keys.ts";
+import { idAt } from "#core/platform/redis/partitions.ts";
 import { openRuntime, type Runtime } from "#core/runtime/runtime.ts";
 import type { SetupFile } from "#core/setup/rules/setup.ts";
 import { prepareShipment } from "#core/shipments/rules/new-shipment.ts";
@@ -24,7 +20,7 @@ import { eventually } from "#test/support/eventually.ts";
 import { forEach, type Store } from "./harness.ts";
 
 /** One a partition, with one channel each. */
-const COMPANIES = PARTITIONS;
+const COMPANIES = 16;
 export const COURIER = "GLS_ITA";
 const CREATED_AT_ONCE = 1_000;
 /** Batches of one process under way: it packs one while Redis writes another. */
@@ -92,7 +88,7 @@ export function spreadOver(count: number, at: number, of: number): number {
 /** What the store has called the n-th one: a company's shipments are created one after the other. */
 export function shipmentIdOf({ live }: Pick<Runtime, "live">, n: number): number {
   const { companyId } = channelOf(live, companyCode(n));
-  return (Math.floor(n / COMPANIES) + 1) * PARTITIONS + companyPartition(companyId);
+  return idAt(Math.floor(n / COMPANIES) + 1, companyPartition(companyId));
 }
 
 function channelOf(live: Runtime["live"], code: string) {
@@ -192,7 +188,7 @@ async function loadCompany(runtime: Runtime, first: number, count: number): Prom
 /** What the change logs tell is on its way to others; nobody reads it in a measurement that does this. */
 export async function emptyLogs(
   redis: Redis,
-  logs: readonly string[] = CHANGE_LOGS,
+  logs: readonly string[] = changeLogs(),
 ): Promise<void> {
   for (const log of logs) await redis.xTrim(log, "MAXLEN", 0);
 }

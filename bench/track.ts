@@ -7,7 +7,6 @@ import type { CourierEvent } from "#core/events/rules/event.ts";
 import { claimEvents } from "#core/events/store/event-log.ts";
 import { seenBucket, seenLayout } from "#core/events/store/seen.ts";
 import { run } from "#core/platform/redis/client.ts";
-import { PARTITIONS } from "#core/platform/redis/keys.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { commitScript } from "#core/shipments/store/shipments.ts";
 import { readLedger } from "#core/webhooks/store/deliveries/ledger.ts";
@@ -140,7 +139,7 @@ async function prepared(runtime: Runtime, events: readonly Accepted[]): Promise<
   let batch: Accepted[] = [];
   for (const [at, group] of groups.entries()) {
     batch.push(...group);
-    if (batch.length < PARTITIONS * EVENTS_AT_ONCE && at < groups.length - 1) continue;
+    if (batch.length < EVENTS_AT_ONCE && at < groups.length - 1) continue;
     await handle(itemsOf(batch));
     batches.push(calls);
     [calls, batch] = [[], []];

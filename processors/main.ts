@@ -21,12 +21,8 @@ import { startRemaps } from "#processors/track/remap.ts";
 import { trackHandler } from "#processors/track/track.ts";
 import { startAlertMails, startWebhooks } from "#processors/webhooks/start.ts";
 
-/** Events read per partition at once: under load those of one shipment meet in a batch, and are read and written once. */
-export const EVENTS_AT_ONCE = limit(
-  250,
-  "events of each partition handed to track at once",
-  "the next call",
-);
+/** Under load the events of one shipment meet in a batch, and are read and written once. */
+export const EVENTS_AT_ONCE = limit(4_000, "events handed to track at once", "the next call");
 /** Whoever creates a shipment registers it: this reader comes after one that was cut short, and may come late. */
 const REFERENCES_LINGER_MS = 200;
 

@@ -1,5 +1,7 @@
 /** `waybill slots` lists the partitions, or plans and moves which masters of a cluster have them while the product runs. */
+
 import { readStoreConfig } from "#cli/store-config.ts";
+import { loadPartitioning } from "#core/configuration/store/partitioning.ts";
 import {
   finishMove,
   MOVE_COMMAND_LIMIT_MS,
@@ -23,7 +25,7 @@ import {
 } from "#core/platform/process/command-line.ts";
 import { commandLog } from "#core/platform/process/log.ts";
 import { isCluster, type Redis } from "#core/platform/redis/client.ts";
-import { PARTITION_TAGS, SLOTS_LOCK_KEY } from "#core/platform/redis/keys.ts";
+import { partitionTags, SLOTS_LOCK_KEY } from "#core/platform/redis/keys.ts";
 import { type Lock, takeLock } from "#core/platform/redis/lock.ts";
 import { type Links, linkNodes } from "#core/platform/redis/nodes/cluster-nodes.ts";
 import { isStoreUnavailable } from "#core/platform/redis/store-unavailable.ts";
@@ -193,8 +195,8 @@ async function place(redis: Redis, count: number, isApplied: boolean, say: Say) 
   if (!isCluster(redis)) {
     throw new Refused("One server has all partitions: REDIS_CLUSTER_URLS names no cluster.");
   }
-  if (count > PARTITION_TAGS.length) {
-    throw new Refused(`${PARTITION_TAGS.length} partitions cannot be on more masters than that.`);
+  if (count > partitionTags().length) {
+    throw new Refused(`${partitionTags().length} partitions cannot be on more masters than that.`);
   }
   const lock = isApplied ? await lockMoves(redis) : null;
   try {
@@ -254,6 +256,8 @@ nothing can be moved.`,
     if (isApplied && count === null) throw new WrongUsage("--apply needs --masters.");
     const store = await openStore(await readStoreConfig(env, say), commandLog());
     try {
+      // Not what an earlier version had: which partitions there are must be known.
+      await loadPartitioning(store.redis);
       if (count === null) {
         const { value, text, isWhole } = await list(store.redis);
         report(value, text);

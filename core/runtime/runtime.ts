@@ -1,7 +1,9 @@
 /** What every role starts from, and the life of a process: start, serve, stop on a signal. */
 import { readFile } from "node:fs/promises";
-import { checkLayout, LayoutRefused, migrateStore } from "#core/configuration/store/layout.ts";
+import { checkLayout, migrateStore } from "#core/configuration/store/layout.ts";
+import { LayoutRefused } from "#core/configuration/store/layout-refused.ts";
 import { createLive, type Live } from "#core/configuration/store/live.ts";
+import { claimPartitioning, loadPartitioning } from "#core/configuration/store/partitioning.ts";
 import { expectRestored, RestoreUnfinished } from "#core/configuration/store/restore-mark.ts";
 import { claimStore, WrongStore } from "#core/configuration/store/store-kind.ts";
 import { labelCarriers } from "#core/merchants/rules/label-carrier.ts";
@@ -27,6 +29,7 @@ import {
 import { startEmbeddedRedis } from "#core/platform/redis/embedded/embedded.ts";
 import { awaitReplicas } from "#core/platform/redis/replicas.ts";
 import { describeFailure, reasonOf } from "#core/platform/redis/store-unavailable.ts";
+import { unlessShardUnavailable } from "#core/platform/redis/unavailable-shard.ts";
 import { illFormedText } from "#core/platform/schema/ill-formed-text.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 import { SecretRefused } from "#core/platform/secrets/secret-files.ts";
@@ -121,6 +124,9 @@ export async function openRuntime(
     const isNew = await claimStore(redis, claim, log);
     for (const check of checks) await check(config, isNew, log);
     await migrateStore(redis, log);
+    if (await claimPartitioning(redis, config.storePartitions)) {
+      log.warn("STORE_PARTITIONS counts at the first start on a store: this one has others");
+    }
     const opened = await openSecrets(config, redis, log, use);
     const { secrets } = opened;
     for (const warning of config.otelWarnings) log.warn(warning);
@@ -155,7 +161,7 @@ export function storePlace({ redisUrl, redisClusterUrls, dataDir }: Config): str
 }
 
 /**
- * Connects to the Redis of this installation, without checking its content.
+ * Connects to the Redis of this installation, without checking its content besides how many partitions it has.
  * @throws {StoreUnreachable} {RestoreUnfinished}
  */
 export async function openStore(config: Config, log: Log) {
@@ -165,7 +171,7 @@ export async function openStore(config: Config, log: Log) {
   const redis = config.redisClusterUrls
     ? await connectCluster(config.redisClusterUrls, log, config.replicas)
     : await connectRedis(config.redisUrl ?? embedded?.address ?? "", log, config.replicas);
-  return {
+  const store = {
     redis,
     isEmbedded,
     async close() {
@@ -173,6 +179,13 @@ export async function openStore(config: Config, log: Log) {
       await embedded?.stop();
     },
   };
+  try {
+    await loadPartitioning(redis).catch(unlessShardUnavailable(redis));
+    return store;
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
 }
 
 /** @throws {ConfigFaults} when there is no such file or it is not JSON {SetupFaults} for what it says, apart from the store */

@@ -21,7 +21,7 @@ import type { Log } from "#core/platform/process/log.ts";
 import { internalErrors } from "#core/platform/process/metrics.ts";
 import { untilTickMs } from "#core/platform/process/tick.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
-import { companyTag, PARTITIONS, type WorkName, workKeys } from "#core/platform/redis/keys.ts";
+import { companyTag, type WorkName, workKeys } from "#core/platform/redis/keys.ts";
 import {
   followOutage,
   followPartitions,
@@ -29,6 +29,7 @@ import {
   type PartitionOutages,
   PROBE_EVERY_MS,
 } from "#core/platform/redis/outage.ts";
+import { partitionsOf } from "#core/platform/redis/partitions.ts";
 import { describeFailure, isStoreUnavailable } from "#core/platform/redis/store-unavailable.ts";
 import { openWaker, type Waker } from "#core/platform/redis/wake.ts";
 import { limit } from "#core/platform/schema/limit.ts";
@@ -85,8 +86,6 @@ const LONGEST_FAULT_RETRY_MS = limit(
 );
 /** Pieces of work whose failures are counted; beyond that, one waits as if it had failed for the first time. */
 const FAULTY_KNOWN = 1_000;
-
-const ALL_PARTITIONS = Array.from({ length: PARTITIONS }, (_, n) => n);
 
 /** What the steps of a worker share. */
 interface Running extends WorkerOptions {
@@ -146,7 +145,7 @@ async function take(worker: Running): Promise<number> {
   const begunAtMs = performance.now();
   try {
     await outages.probe();
-    const partitions = ALL_PARTITIONS.filter(outages.mayLease);
+    const partitions = partitionsOf("k").filter(outages.mayLease);
     const wanted = Math.min(capacity(worker), WAITING_MOST - worker.waiting);
     if (partitions.length === 0 || wanted <= 0) return 0;
     await live.refresh();
@@ -159,7 +158,7 @@ async function take(worker: Running): Promise<number> {
     }
     return taken.length;
   } catch (error) {
-    outages.failed(ALL_PARTITIONS, error, begunAtMs);
+    outages.failed(partitionsOf("k"), error, begunAtMs);
     return 0;
   }
 }

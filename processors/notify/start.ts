@@ -8,8 +8,8 @@ import { messageWork } from "./message-work.ts";
 import { createSmsGateway } from "./sms-gateway.ts";
 import { statusMessagesHandler } from "./status-messages.ts";
 
-/** Changes read per partition at once. */
-const BATCH = 100;
+/** Changes in one batch. */
+const BATCH = 1_600;
 /** Nobody waits for a message to the millisecond: changes are looked at together. */
 const LINGER_MS = 200;
 const MESSAGES_AT_ONCE = 10;

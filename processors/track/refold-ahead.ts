@@ -7,8 +7,8 @@
 
 import { channelsOfShipments, hasArchived } from "#core/archive/store/archive.ts";
 import { chunks } from "#core/platform/process/chunks.ts";
-import { PARTITIONS } from "#core/platform/redis/keys.ts";
 import { type Lock, LockLost } from "#core/platform/redis/lock.ts";
+import { partitionCount } from "#core/platform/redis/partitions.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 import { isDecidedAhead } from "#core/shipments/rules/refold.ts";
 import { ALL_SHIPMENTS, readHeldAhead, shipmentsToRemap } from "#core/statuses/store/remappings.ts";
@@ -60,7 +60,7 @@ async function takeStep(
   isStopping: () => boolean,
 ): Promise<void> {
   const { redis, live, log } = deps;
-  const step = from.cursor.partition < PARTITIONS ? refoldHot : refoldArchived;
+  const step = from.cursor.partition < partitionCount("k") ? refoldHot : refoldArchived;
   const progress = await step(deps, from, lease, isStopping);
   if (progress) return saveRefold(redis, lease, progress);
   await finishRefold(redis, lease, live.now());
@@ -86,7 +86,7 @@ async function refoldHot(
     progress = progressAfter(progress, page.cursor, done);
     if (done.statesChanged > 0) return progress;
   }
-  return { ...progress, cursor: { partition: PARTITIONS, key: "0", shipmentId: 0 } };
+  return { ...progress, cursor: { partition: partitionCount("k"), key: "0", shipmentId: 0 } };
 }
 
 /**
@@ -110,7 +110,11 @@ async function refoldArchived(
     progress = progressAfter(progress, from.cursor, done);
   }
   if (next === null) return null;
-  const cursor = { partition: PARTITIONS, key: String(next.channelId), shipmentId: next.id };
+  const cursor = {
+    partition: partitionCount("k"),
+    key: String(next.channelId),
+    shipmentId: next.id,
+  };
   return { ...progress, cursor };
 }
 

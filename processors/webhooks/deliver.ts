@@ -8,8 +8,9 @@
  */
 import type { Log } from "#core/platform/process/log.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
-import { PARTITIONS, webhookKeys } from "#core/platform/redis/keys.ts";
+import { webhookKeys } from "#core/platform/redis/keys.ts";
 import { followPartitions, type PartitionOutages } from "#core/platform/redis/outage.ts";
+import { partitionsOf } from "#core/platform/redis/partitions.ts";
 import { openWaker, type Waker } from "#core/platform/redis/wake.ts";
 import {
   type Fresh,
@@ -69,8 +70,6 @@ const TROUBLE_WAIT_MS = 250;
 /** Leases are renewed three times before they would end. */
 const RENEWALS_PER_LEASE = 3;
 
-const ALL_PARTITIONS = Array.from({ length: PARTITIONS }, (_, n) => n);
-
 interface Sender extends Omit<DeliverDeps, "limits"> {
   readonly limits: DeliverLimits;
   readonly schedule: Schedule;
@@ -96,7 +95,7 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
   const limits = { ...LIMITS, ...deps.limits };
   const renewEveryMs = limits.leaseMs / RENEWALS_PER_LEASE;
   const leasesOf = (partition: number) => webhookKeys(partition).leases;
-  const schedule = newSchedule(limits);
+  const schedule = newSchedule(limits, partitionsOf("k"));
   const waker = openWaker(redis, "webhooks", () => {
     schedule.isEager = true;
   });
@@ -148,7 +147,7 @@ async function loop(sender: Sender): Promise<void> {
       await Bun.sleep(gapMs(schedule, performance.now()));
       if (!schedule.isEager) await waker.wait(waitMs(sender));
     } catch (error) {
-      outages.failed(ALL_PARTITIONS, error, begunAtMs);
+      outages.failed(partitionsOf("k"), error, begunAtMs);
       await Bun.sleep(TROUBLE_WAIT_MS);
     }
   }

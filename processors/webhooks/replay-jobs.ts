@@ -13,8 +13,8 @@ import type { Log } from "#core/platform/process/log.ts";
 import { internalErrors } from "#core/platform/process/metrics.ts";
 import type { Ticking } from "#core/platform/process/tick.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
-import { PARTITIONS } from "#core/platform/redis/keys.ts";
 import { startTickingThroughOutages } from "#core/platform/redis/outage.ts";
+import { partitionsOf } from "#core/platform/redis/partitions.ts";
 import { isStoreUnavailable } from "#core/platform/redis/store-unavailable.ts";
 import {
   isShardUnavailable,
@@ -44,10 +44,9 @@ export function startReplayJobs(deps: ReplayDeps): Ticking {
 }
 
 async function stepAll(deps: ReplayDeps): Promise<void> {
-  const partitions = Array.from({ length: PARTITIONS }, (_, n) => n);
   const ignore = unlessShardUnavailable(deps.redis);
   const replays = await Promise.all(
-    partitions.map((n) => runningReplays(deps.redis, n).catch(ignore)),
+    partitionsOf("k").map((n) => runningReplays(deps.redis, n).catch(ignore)),
   );
   for (const replay of replays.flatMap((own) => own ?? [])) {
     try {

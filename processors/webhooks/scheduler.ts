@@ -24,7 +24,6 @@
  */
 
 import { untilTickMs } from "#core/platform/process/tick.ts";
-import { PARTITIONS } from "#core/platform/redis/keys.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 import type {
   Handout,
@@ -72,9 +71,6 @@ const BUSY_PER_ROUND = 8;
 const LOOK_AT_ALL_MS = 20;
 /** Deliveries that are queued are announced; retries and leases that have ended are found within this time. */
 const LOOK_ROUND_MS = 1_000;
-/** A busy partition counts as much as all quiet ones together. */
-const BUSY_WEIGHT = PARTITIONS;
-
 /** Deliveries of a company that take slots, or have taken one. */
 interface CompanyUse {
   /** Leased. */
@@ -86,6 +82,7 @@ interface CompanyUse {
 }
 
 export interface Schedule {
+  readonly partitions: readonly number[];
   readonly limits: Pick<DeliverLimits, "inFlight" | "slowMs" | "silentInFlight">;
   /** Every delivery from its lease until its result is recorded: its lease is to be renewed. */
   readonly held: Set<Slot>;
@@ -125,8 +122,12 @@ export interface Schedule {
   lookAtAllAtMs: number;
 }
 
-export function newSchedule(limits: Schedule["limits"]): Schedule {
+export function newSchedule(
+  limits: Schedule["limits"],
+  partitions: Schedule["partitions"],
+): Schedule {
   return {
+    partitions,
     limits,
     held: new Set(),
     waiting: [],
@@ -427,7 +428,7 @@ export function gapMs({ isLoaded, lastRoundAtMs }: Schedule, nowMs: number): num
 function partitionsAsked(state: Schedule, nowMs: number): number {
   if (state.busy.size > BUSY_PER_ROUND && nowMs < state.lookAtAllAtMs) return BUSY_PER_ROUND;
   state.lookAtAllAtMs = nowMs + LOOK_AT_ALL_MS;
-  return PARTITIONS;
+  return state.partitions.length;
 }
 
 function retriesOf({ turn, withFirsts }: Schedule): LeaseTerms["retries"] {
@@ -440,16 +441,17 @@ function retriesOf({ turn, withFirsts }: Schedule): LeaseTerms["retries"] {
  * without a share is left out of this round.
  */
 function sharesOf(
-  { busy, turn }: Schedule,
+  { partitions, busy, turn }: Schedule,
   free: { readonly slots: number; readonly failing: number; readonly silent: number },
   silentPartitions: ReadonlySet<number>,
   asked: number,
 ): Share[] {
   // All have their turn one after the other; where only some have, the next ones follow on them.
-  const order = rotated(ALL_PARTITIONS, asked === PARTITIONS ? turn : turn * asked);
+  const order = rotated(partitions, asked === partitions.length ? turn : turn * asked);
   order.sort((one, other) => Number(busy.has(other)) - Number(busy.has(one)));
   order.splice(asked);
-  const weightOf = (partition: number) => (busy.has(partition) ? BUSY_WEIGHT : 1);
+  // A busy partition counts as much as all quiet ones together.
+  const weightOf = (partition: number) => (busy.has(partition) ? partitions.length : 1);
   const silentOrder = rotated(
     [...silentPartitions].sort((one, other) => one - other),
     turn,
@@ -464,8 +466,6 @@ function sharesOf(
     wantedSilent: silent.get(partition) ?? 0,
   }));
 }
-
-const ALL_PARTITIONS = Array.from({ length: PARTITIONS }, (_, n) => n);
 
 function rotated(partitions: readonly number[], by: number): number[] {
   const offset = by % Math.max(1, partitions.length);

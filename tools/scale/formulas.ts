@@ -1,8 +1,9 @@
 /** The formulas of `docs/scale.md`: what a load takes, how many masters hold it in whole partitions, and where an installation ends. */
-import { PARTITIONS } from "#core/platform/redis/keys.ts";
-
 /** What `bench/cluster-costs.ts` measures. */
 export const COSTS_FILE = "bench/results/scale.json";
+
+/** Of each family: what a cluster of three or four masters begins with. */
+export const PARTITIONS = 16;
 
 /** Events of a message. */
 export const MESSAGE_SIZES = [1, 20, 500] as const;

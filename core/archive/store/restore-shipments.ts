@@ -4,6 +4,7 @@ import { perPartition, type Redis, run } from "#core/platform/redis/client.ts";
 import { type DeclaredKeys, declaredKeys } from "#core/platform/redis/declared-keys.ts";
 import { companyKeys, companyPartition, indexMember } from "#core/platform/redis/keys.ts";
 import { type ListItem, packList } from "#core/platform/redis/packed-list.ts";
+import { idDigits } from "#core/platform/redis/partitions.ts";
 import { scriptOfParts } from "#core/platform/redis/script-parts.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 import { shipDay } from "#core/shipments/rules/shipment.ts";
@@ -76,7 +77,8 @@ function restorePart(
   const items: ListItem[] = [channelIds.length, shipments.length];
   for (const id of channelIds) items.push(String(id), placesOfChannel(keys, names, id));
   for (const one of shipments) addRestored(items, keys, names, one, channelIds);
-  const args = [String(ROWS_PER_BLOCK), String(MANY_OF_ONE_VALUE), packList(items)];
+  const limits = [ROWS_PER_BLOCK, MANY_OF_ONE_VALUE].map(String);
+  const args = [...limits, packList(items), String(idDigits())];
   return run<number[]>(redis, restoreScript, keys.declared, args);
 }
 

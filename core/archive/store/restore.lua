@@ -6,6 +6,7 @@
 -- KEYS[3]  batches that do not count (sorted set)
 -- KEYS[4…] keys that the list refers to by their index in KEYS
 -- ARGV[1]  rows in a block    ARGV[2]  shipments with an exact value from which on they stand in a bitmap by rank too
+-- ARGV[4]  digits of a member of the indices
 -- ARGV[3]  the list (MessagePack, texts and numbers #): # channels, # shipments, then for each channel two:
 --   its id, # what has left its rows (hash); its indices by id, ship date and statusUpdatedAt and its row log follow it
 -- and for each shipment seventeen and more:
@@ -22,6 +23,7 @@
 local FIXED, call, summary, per, many = 17, redis.call, KEYS[1], ARGV[1] + 0, ARGV[2] + 0
 local list = cmsgpack.unpack(ARGV[3])
 local channels, shipments, at = {}, {}, 3
+local padded = '%0' .. ARGV[4] + 0 .. 'd'
 assert(per >= 1 and many >= 0, 'a number')
 -- part: row-log
 -- part: exact-values

@@ -6,6 +6,7 @@
  * | Field      | Holds                                                                                              |
  * |------------|----------------------------------------------------------------------------------------------------|
  * | `layout`   | the layout that the store has (JSON: see `Layout`)                                                 |
+ * | `partitions` | how many partitions it has, and the stride of its ids (`partitioning.ts`)                        |
  */
 import type { Log } from "#core/platform/process/log.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
@@ -14,6 +15,7 @@ import { type Lock, type LockTerms, takeLock } from "#core/platform/redis/lock.t
 import { swapField } from "#core/platform/redis/swap-field.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 import { KEY_USER_LIFE_MS, keyUsers } from "./keyring.ts";
+import { LayoutRefused } from "./layout-refused.ts";
 import { MIGRATIONS, type Migration } from "./migrations.ts";
 
 const FIELD = "layout";
@@ -33,8 +35,8 @@ interface Layout {
   readonly cursor: string;
 }
 
-/** The store has been migrated beyond what this version reads: reported without a stack. */
-export class LayoutRefused extends Error {}
+/** From this layout on processes ask the store how many partitions it has. */
+const PARTITIONS_CHOSEN = 3;
 
 /** The layout of stores from before they were numbered. */
 const FIRST: Layout = { version: 1, oldest: 1, cursor: "" };
@@ -131,12 +133,17 @@ function newestOf(migrations: readonly Migration[]): Layout {
   return { version, oldest, cursor: "" };
 }
 
-/** An empty store begins with the layout of whoever starts first. */
+/**
+ * An empty store begins with the layout of whoever starts first. Its number of partitions is chosen then: processes that do not ask
+ * for it may not join.
+ */
 async function readLayout(redis: Redis, newest: Layout): Promise<Layout> {
   const known = await redis.hGet(LAYOUT_KEY, FIELD);
   if (known) return JSON.parse(known);
   const isEmpty = (await redis.exists(KEYRING_KEY)) === 0;
-  await redis.hSetNX(LAYOUT_KEY, FIELD, JSON.stringify(isEmpty ? newest : FIRST));
+  const oldest = Math.min(newest.version, Math.max(newest.oldest, PARTITIONS_CHOSEN));
+  const own = isEmpty ? { ...newest, oldest } : FIRST;
+  await redis.hSetNX(LAYOUT_KEY, FIELD, JSON.stringify(own));
   return readLayout(redis, newest);
 }
 

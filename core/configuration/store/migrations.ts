@@ -3,8 +3,9 @@
  * migration stays as it is: what it needs of a feature is written down here.
  */
 import type { Redis } from "#core/platform/redis/client.ts";
-import { companyKeys, PARTITIONS } from "#core/platform/redis/keys.ts";
+import { companyKeys } from "#core/platform/redis/keys.ts";
 import { readFields } from "#core/platform/redis/read-fields.ts";
+import { keepFirstPartitioning } from "./partitioning.ts";
 
 export interface Migration {
   /** The layout that it makes of the one before. */
@@ -20,6 +21,9 @@ export interface Migration {
   readonly step: (redis: Redis, cursor: string) => Promise<string | null>;
 }
 
+/** Of stores before layout 3: of each family, and in the ids. */
+const FIRST_PARTITIONS = 16;
+
 /** Labels that a step reads. */
 const LABELS_PER_STEP = 500;
 const LABELS_KEPT_MS = 400 * 86_400_000;
@@ -32,7 +36,7 @@ const LISTS_OF_LABELS: Migration = {
     const [partition = 0, from = 1] = cursor === "" ? [] : cursor.split(":").map(Number);
     const next = await listLabelsOf(redis, partition, from);
     if (next !== null) return `${partition}:${next}`;
-    return partition + 1 < PARTITIONS ? `${partition + 1}:1` : null;
+    return partition + 1 < FIRST_PARTITIONS ? `${partition + 1}:1` : null;
   },
 };
 
@@ -41,7 +45,7 @@ async function listLabelsOf(redis: Redis, partition: number, from: number): Prom
   const last = Number((await redis.get(keys.labelIds)) ?? 0);
   if (from > last) return null;
   const count = Math.min(LABELS_PER_STEP, last - from + 1);
-  const ids = Array.from({ length: count }, (_, at) => (from + at) * PARTITIONS + partition);
+  const ids = Array.from({ length: count }, (_, at) => (from + at) * FIRST_PARTITIONS + partition);
   const names = ids.map((id) => keys.label(id));
   const rows = await readFields<(string | null)[]>(redis, names, ["d"]);
   const lists = new Map<string, { score: number; value: string }[]>();
@@ -59,4 +63,7 @@ async function listLabelsOf(redis: Redis, partition: number, from: number): Prom
   return from + count;
 }
 
-export const MIGRATIONS: readonly Migration[] = [LISTS_OF_LABELS];
+/** Layout 3: the store says how many partitions it has. One of an earlier version keeps its own, so processes of it may stay. */
+const PARTITIONS: Migration = { version: 3, oldest: 2, step: keepFirstPartitioning };
+
+export const MIGRATIONS: readonly Migration[] = [LISTS_OF_LABELS, PARTITIONS];

@@ -27,11 +27,11 @@ import {
 import {
   compactBucketKey,
   compactPlace,
-  PARTITIONS,
   type Reference,
   SYSTEM_KEY,
 } from "#core/platform/redis/keys.ts";
 import { packList } from "#core/platform/redis/packed-list.ts";
+import { idBytes, partitionCount } from "#core/platform/redis/partitions.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 import compactSource from "./compact.lua" with { type: "text" };
 import findSource from "./find-references.lua" with { type: "text" };
@@ -65,8 +65,8 @@ const LAYOUT_MS = 5_000;
 const GENERATION_WAIT_MS = 3 * LAYOUT_MS;
 
 const OWNS = 0x800000;
-const NUMBER_BYTES = 14;
-const ID_BYTES = 5;
+/** Of a tracking number after the shipment's id: its channel, when it ended, its order; three bytes each. */
+const NUMBER_BYTES = 9;
 
 /** Newest first. */
 interface Layout {
@@ -108,7 +108,7 @@ export async function beginGeneration(
   eventsPerDay: number,
 ): Promise<number> {
   const days = GENERATION_MS / (24 * HOUR_MS);
-  const expected = (eventsPerDay * REFERENCES_PER_EVENT * days) / PARTITIONS / BUCKET_FILL;
+  const expected = (eventsPerDay * REFERENCES_PER_EVENT * days) / partitionCount("t") / BUCKET_FILL;
   const buckets = String(Math.max(1, Math.ceil(expected)));
   const field = `${FIELD}${Math.floor(nowMs / GENERATION_MS)}`;
   const isNew = (await redis.hSetNX(SYSTEM_KEY, field, `${buckets} ${Date.now()}`)) === 1;
@@ -170,7 +170,7 @@ export async function compactReferences(
         return [start, line, name, value];
       });
       const generations = String(layout.generations.length);
-      await run(redis, compactScript, keys, [generations, packList(items)]);
+      await run(redis, compactScript, keys, [generations, packList(items), String(idBytes())]);
     }
   });
 }
@@ -195,7 +195,7 @@ export async function forgetReferences(
       const args = part.flatMap(({ reference, shipmentId }) => [
         `[${shipmentId},`,
         compactPlace(reference).name,
-        idBytes(shipmentId),
+        packedId(shipmentId),
       ]);
       const generations = String(layout.generations.length);
       forgotten += await run<number>(redis, forgetScript, keys, [generations, ...args]);
@@ -204,9 +204,9 @@ export async function forgetReferences(
   return forgotten;
 }
 
-function idBytes(shipmentId: number): Buffer {
-  const bytes = Buffer.alloc(ID_BYTES);
-  bytes.writeUIntLE(shipmentId, 0, ID_BYTES);
+function packedId(shipmentId: number): Buffer {
+  const bytes = Buffer.alloc(idBytes());
+  bytes.writeUIntLE(shipmentId, 0, bytes.length);
   return bytes;
 }
 
@@ -246,28 +246,30 @@ export async function resolveCompact(
 }
 
 function encode({ shipmentId, channelId, archived }: Candidate, isNumber: boolean): Buffer {
-  const value = Buffer.alloc(isNumber ? NUMBER_BYTES : ID_BYTES);
-  value.writeUIntLE(shipmentId, 0, ID_BYTES);
+  const end = idBytes();
+  const value = Buffer.alloc(isNumber ? end + NUMBER_BYTES : end);
+  value.writeUIntLE(shipmentId, 0, end);
   if (!isNumber) return value;
   const { endedAtMs = null, ownsNumber = false, orderHash = null } = archived ?? {};
   const hours = endedAtMs === null ? 0 : Math.ceil(endedAtMs / HOUR_MS);
-  value.writeUIntLE(channelId, 5, 3);
-  value.writeUIntLE(hours + (ownsNumber ? OWNS : 0), 8, 3);
-  value.writeUIntLE(orderHash ?? 0, 11, 3);
+  value.writeUIntLE(channelId, end, 3);
+  value.writeUIntLE(hours + (ownsNumber ? OWNS : 0), end + 3, 3);
+  value.writeUIntLE(orderHash ?? 0, end + 6, 3);
   return value;
 }
 
 /** The company is not known here. */
 export function decodeCompact(value: Buffer): Candidate {
-  const shipmentId = value.readUIntLE(0, ID_BYTES);
-  const isNumber = value.length === NUMBER_BYTES;
-  const ended = isNumber ? value.readUIntLE(8, 3) : 0;
+  const end = idBytes();
+  const shipmentId = value.readUIntLE(0, end);
+  const isNumber = value.length === end + NUMBER_BYTES;
+  const ended = isNumber ? value.readUIntLE(end + 3, 3) : 0;
   const hours = ended % OWNS;
   const endedAtMs = hours === 0 ? null : hours * HOUR_MS;
   return {
     shipmentId,
     companyId: -shipmentId,
-    channelId: isNumber ? value.readUIntLE(5, 3) : 0,
+    channelId: isNumber ? value.readUIntLE(end, 3) : 0,
     isPlaceholder: false,
     orderReference: null,
     // It matters only where it may have ended long before the event.
@@ -275,7 +277,7 @@ export function decodeCompact(value: Buffer): Candidate {
     archived: {
       endedAtMs,
       ownsNumber: ended >= OWNS,
-      orderHash: (isNumber && value.readUIntLE(11, 3)) || null,
+      orderHash: (isNumber && value.readUIntLE(end + 6, 3)) || null,
     },
   };
 }

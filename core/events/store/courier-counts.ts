@@ -7,7 +7,8 @@
  */
 import { CourierEvent } from "#core/events/rules/event.ts";
 import { perPartition, type Redis, run, script } from "#core/platform/redis/client.ts";
-import { eventKeys, PARTITIONS } from "#core/platform/redis/keys.ts";
+import { eventKeys } from "#core/platform/redis/keys.ts";
+import { partitionsOf } from "#core/platform/redis/partitions.ts";
 import type { Fault } from "#core/platform/schema/fault.ts";
 import { hourOf } from "#core/platform/time/hour-of.ts";
 import forgetSource from "./forget-counts.lua" with { type: "text" };
@@ -21,8 +22,6 @@ const GRACE_HOURS = 2;
 const HOURS_READ = 200;
 /** An event without an id to claim belongs to no partition: all of them are counted in this one. */
 const REFUSED_PARTITION = 0;
-
-const partitions = Array.from({ length: PARTITIONS }, (_, n) => n);
 
 /** What is counted of one event. */
 export interface ClassifiedEvent {
@@ -99,7 +98,7 @@ interface ReadHash {
 /** Counts that have not been forgotten: the oldest hours first, the next ones follow when these are forgotten. */
 export async function readCourierCounts(redis: Redis): Promise<ReadCounts> {
   const known = await Promise.all(
-    partitions.map((partition) => redis.sMembers(eventKeys(partition).countedHours)),
+    partitionsOf("e").map((partition) => redis.sMembers(eventKeys(partition).countedHours)),
   );
   const hours = new Set(known.flat().map(Number));
   const oldest = new Set([...hours].sort((one, other) => one - other).slice(0, HOURS_READ));

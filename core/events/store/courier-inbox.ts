@@ -6,7 +6,8 @@ import { shownEvent } from "#core/events/rules/shown-event.ts";
 import { turns } from "#core/platform/process/next-turn.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import { digestOf } from "#core/platform/redis/digest.ts";
-import { eventKeys, PARTITIONS } from "#core/platform/redis/keys.ts";
+import { eventKeys } from "#core/platform/redis/keys.ts";
+import { partitionOfDigest } from "#core/platform/redis/partitions.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 import {
   type KeptOutcomeName,
@@ -108,6 +109,6 @@ export async function readInbox(
 }
 
 function inboxKey(courier: string, outcome: KeptOutcomeName): string {
-  const partition = digestOf(courier).readUInt8(0) % PARTITIONS;
+  const partition = partitionOfDigest("e", digestOf(courier));
   return eventKeys(partition).inbox(courier, outcome);
 }

@@ -4,7 +4,7 @@ import type { Fields } from "#core/platform/log/log-entry.ts";
 import replaceLetterSource from "#core/platform/log/replace-letter.lua" with { type: "text" };
 import replaceRetrySource from "#core/platform/log/replace-retry.lua" with { type: "text" };
 import { type Redis, run, script } from "#core/platform/redis/client.ts";
-import { deadLetterKey, EVENT_LOGS, retriesKey, retryAgesKey } from "#core/platform/redis/keys.ts";
+import { deadLetterKey, eventLogs, retriesKey, retryAgesKey } from "#core/platform/redis/keys.ts";
 import { erasedEvent } from "#core/shipments/rules/erase.ts";
 import { decodeLoggedEvent, encodeLoggedEvent } from "./event-log.ts";
 
@@ -18,7 +18,7 @@ const AT_ONCE = 100;
 
 /** Retries before dead letters: a retry becomes a letter, and a letter that is redriven is found by the next repetition. */
 export async function eraseWaitingEvents(redis: Redis, shipmentId: number): Promise<void> {
-  for (const key of EVENT_LOGS) {
+  for (const key of eventLogs()) {
     await eraseRetries(redis, key, shipmentId);
     await eraseLetters(redis, key, shipmentId);
   }

@@ -6,8 +6,9 @@
 import type { CourierEvent } from "#core/events/rules/event.ts";
 import type { Fields } from "#core/platform/log/log-entry.ts";
 import { chunks, chunksBySize } from "#core/platform/process/chunks.ts";
-import { perPartition, type Redis, run, script } from "#core/platform/redis/client.ts";
-import { eventKeys, logCountsKey, PARTITIONS, retriesKey } from "#core/platform/redis/keys.ts";
+import { perPart, type Redis, run, script } from "#core/platform/redis/client.ts";
+import { eventKeys, logCountsKey, retriesKey } from "#core/platform/redis/keys.ts";
+import { shareOf } from "#core/platform/redis/partitions.ts";
 import { runTogether } from "#core/platform/redis/run-together.ts";
 import { announce } from "#core/platform/redis/wake.ts";
 import { limit } from "#core/platform/schema/limit.ts";
@@ -140,7 +141,7 @@ export function claimEach(
   { layout, highWater, courier, nowMs }: ClaimTerms,
   claims: readonly Claim[],
 ): Promise<(ClaimOutcome | ClaimUnavailable)[]> {
-  const highWaterPerLog = Math.ceil(highWater / PARTITIONS);
+  const highWaterPerLog = shareOf("e", highWater);
   const hour = hourOf(nowMs);
   return callClaim(redis, layout, claims, { highWaterPerLog, courier, hour });
 }
@@ -184,27 +185,26 @@ async function callClaim(
   const groups = Map.groupBy(claims.keys(), (at) => claims[at]?.seen.partition ?? 0);
   const head = [String(highWaterPerLog), String(SEEN_TTL_SECONDS), courier, String(hour)];
   head.push(String(layout.generations.length));
-  await perPartition(groups, async (partition, group) => {
+  const sizeOf = (at: number) => claims[at]?.shipments ?? 1;
+  const cut = (group: readonly number[]) => chunksBySize(group, CLAIMS_PER_CALL, sizeOf);
+  await perPart(groups, cut, async (partition, part) => {
     const { log, ledger, counts, countedHours } = eventKeys(partition);
     const common = [log, ledger, counts(hour), countedHours, logCountsKey(log)];
     common.push(retriesKey(log, "track"));
-    const sizeOf = (at: number) => claims[at]?.shipments ?? 1;
-    for (const part of chunksBySize(group, CLAIMS_PER_CALL, sizeOf)) {
-      const own = part.flatMap((at) => claims[at] ?? []);
-      const buckets = own.map(({ seen }) => seen);
-      const keys = [...common, ...bucketKeysOf(layout, partition, buckets)];
-      const args = [...head, own.map(idLine).join(""), eventLines(own)];
-      const costUs = part.length * CLAIM_US;
-      const calling = runTogether<string>(redis, claimScript, keys, args, costUs);
-      const digits = await calling.catch((error) => {
-        for (const at of part) outcomes[at] = { error };
-      });
-      if (digits === undefined) continue;
-      part.forEach((at, position) => {
-        const digit = digits.charCodeAt(position) - CODE_OF_ZERO;
-        outcomes[at] = digits === "" ? "log_full" : (OUTCOMES[digit] ?? "known");
-      });
-    }
+    const own = part.flatMap((at) => claims[at] ?? []);
+    const buckets = own.map(({ seen }) => seen);
+    const keys = [...common, ...bucketKeysOf(layout, partition, buckets)];
+    const args = [...head, own.map(idLine).join(""), eventLines(own)];
+    const costUs = part.length * CLAIM_US;
+    const calling = runTogether<string>(redis, claimScript, keys, args, costUs);
+    const digits = await calling.catch((error) => {
+      for (const at of part) outcomes[at] = { error };
+    });
+    if (digits === undefined) return;
+    part.forEach((at, position) => {
+      const digit = digits.charCodeAt(position) - CODE_OF_ZERO;
+      outcomes[at] = digits === "" ? "log_full" : (OUTCOMES[digit] ?? "known");
+    });
   });
   if (outcomes.includes("claimed")) announce(redis, "event");
   return outcomes;
@@ -230,14 +230,11 @@ export async function rememberEvents(
   layout: SeenLayout,
   buckets: readonly SeenBucket[],
 ): Promise<void> {
-  await perPartition(
-    Map.groupBy(buckets, ({ partition }) => partition),
-    async (_, group) => {
-      for (const part of chunks(group, REMEMBERED_PER_CALL)) {
-        const keys = part.flatMap((bucket) => bucketKeys(layout, bucket).slice(0, 1));
-        const members = part.map(({ member }) => member);
-        await run(redis, rememberScript, keys, [String(SEEN_TTL_SECONDS), ...members]);
-      }
-    },
-  );
+  const groups = Map.groupBy(buckets, ({ partition }) => partition);
+  const cut = (group: readonly SeenBucket[]) => chunks(group, REMEMBERED_PER_CALL);
+  await perPart(groups, cut, (_, part) => {
+    const keys = part.flatMap((bucket) => bucketKeys(layout, bucket).slice(0, 1));
+    const members = part.map(({ member }) => member);
+    return run(redis, rememberScript, keys, [String(SEEN_TTL_SECONDS), ...members]);
+  });
 }

@@ -8,7 +8,8 @@
  */
 import type { Redis } from "#core/platform/redis/client.ts";
 import { digestOf } from "#core/platform/redis/digest.ts";
-import { eventKeys, PARTITIONS } from "#core/platform/redis/keys.ts";
+import { eventKeys } from "#core/platform/redis/keys.ts";
+import { partitionOfDigest, shareOf } from "#core/platform/redis/partitions.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 import { seenBucket } from "./seen.ts";
 
@@ -20,8 +21,9 @@ export const OUTCOMES_KEPT_DAYS = limit(
 );
 /** A text of a day is read until that day is 7 days past. */
 const TTL_SECONDS = (OUTCOMES_KEPT_DAYS + 1) * 86_400;
-const BUCKETS = 8;
-/** Of one text: with 16 partitions, 8 buckets, 2 texts and 9 days 144 MiB in all. */
+/** Over all partitions. */
+const BUCKETS = 128;
+/** Of one text: with 128 buckets, 2 texts and 9 days 144 MiB in all. */
 export const TEXT_BYTES = limit(
   64 * 1024,
   "a text of outcomes of events that were not ACCEPTED",
@@ -172,11 +174,11 @@ function dayOf(ms: number): number {
 
 function messageKey(courier: string, messageId: string, day: number): string {
   const digest = digestOf(`${courier}\0${messageId}`);
-  const partition = digest.readUInt8(0) % PARTITIONS;
-  return eventKeys(partition).outcomesByMessage(day, digest.readUInt8(1) % BUCKETS);
+  const partition = partitionOfDigest("e", digest);
+  return eventKeys(partition).outcomesByMessage(day, digest.readUInt8(1) % shareOf("e", BUCKETS));
 }
 
 function eventKey(courier: string, eventId: string, day: number): string {
   const { partition, bucketBits } = seenBucket(courier, eventId);
-  return eventKeys(partition).outcomesById(day, bucketBits % BUCKETS);
+  return eventKeys(partition).outcomesById(day, bucketBits % shareOf("e", BUCKETS));
 }

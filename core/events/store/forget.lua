@@ -3,14 +3,14 @@
 --
 -- KEYS     for each reference: its candidates (string, a line each, as in register.lua), then a bucket of each generation (hash)
 -- ARGV[1]  generations
--- then for each reference three: start of the line that identifies the shipment, its name in a bucket, the shipment's id in 5 bytes
+-- then for each reference three: start of the line that identifies the shipment, its name in a bucket, the shipment's id as values begin with it
 --
 -- Reply: how many references found their shipment until then.
 local call, generations, forgotten = redis.call, ARGV[1] + 0, 0
 local per = generations + 1
 assert(generations >= 0 and #KEYS > 0 and #KEYS % per == 0 and #ARGV == 1 + 3 * #KEYS / per, 'a key or an argument too few')
 for at = 2, #ARGV, 3 do
-  assert(string.match(ARGV[at], '^%[%d+,$') and #ARGV[at + 1] > 0 and #ARGV[at + 2] == 5, 'a shipment')
+  assert(string.match(ARGV[at], '^%[%d+,$') and #ARGV[at + 1] > 0 and #ARGV[at + 2] >= 5, 'a shipment')
 end
 
 for place = 0, #KEYS / per - 1 do
@@ -23,7 +23,7 @@ for place = 0, #KEYS / per - 1 do
   elseif found then call('SET', key, table.concat(kept, '\n')) end
   for bucket = place * per + 2, (place + 1) * per do
     local value = call('HGET', KEYS[bucket], name)
-    if value and string.sub(value, 1, 5) == id then
+    if value and string.sub(value, 1, #id) == id then
       call('HDEL', KEYS[bucket], name)
       found = true
     end

@@ -9,12 +9,12 @@ import parkedReferences from "#core/events/store/parts/parked-references.lua" wi
 import { chunks } from "#core/platform/process/chunks.ts";
 import { perPartition, type Redis, run } from "#core/platform/redis/client.ts";
 import {
-  PARTITIONS,
   parkedCountsKey,
   parkedDueKey,
   type Reference,
   withAsGiven,
 } from "#core/platform/redis/keys.ts";
+import { partitionsOf, shareOf } from "#core/platform/redis/partitions.ts";
 import { scriptOfParts } from "#core/platform/redis/script-parts.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 import expireSource from "./expire-parked.lua" with { type: "text" };
@@ -97,7 +97,7 @@ export async function parkEvents(
   nowMs: number,
   limit = PARKED_LIMIT,
 ): Promise<ParkOutcome[]> {
-  const share = Math.ceil(limit / PARTITIONS);
+  const share = shareOf("t", limit);
   const head = [nowMs, PARKED_KEPT_MS, PARKED_PER_REFERENCE, share, REFERENCES_PER_CALL].map(
     String,
   );
@@ -185,8 +185,9 @@ export async function dropParked(
  * @returns how many
  */
 export async function expireParked(redis: Redis, untilMs: number): Promise<number> {
-  const partitions = Array.from({ length: PARTITIONS }, (_, partition) => partition);
-  const deleted = await Promise.all(partitions.map((n) => expirePartition(redis, n, untilMs)));
+  const deleted = await Promise.all(
+    partitionsOf("t").map((n) => expirePartition(redis, n, untilMs)),
+  );
   return deleted.reduce((sum, count) => sum + count, 0);
 }
 

@@ -4,13 +4,7 @@ import type { CourierEvent } from "#core/events/rules/event.ts";
 import type { Candidate } from "#core/events/rules/match-reference.ts";
 import { chunks } from "#core/platform/process/chunks.ts";
 import { referencesLeftOut } from "#core/platform/process/metrics.ts";
-import {
-  perPartition,
-  type Redis,
-  readTogether,
-  run,
-  script,
-} from "#core/platform/redis/client.ts";
+import { perPart, type Redis, readTogether, run, script } from "#core/platform/redis/client.ts";
 import {
   externalReference,
   type Reference,
@@ -132,26 +126,22 @@ export async function registerReferences(
 ): Promise<void> {
   const groups = Map.groupBy(registrations, ({ reference }) => reference.partition);
   const limits = [String(SHIPMENTS_PER_COMPANY), String(SHIPMENTS_PER_REFERENCE)];
-  await perPartition(groups, async (_, group) => {
-    for (const part of chunks(group, REGISTRATIONS_PER_CALL)) {
-      const buckets = await compactBuckets(
-        redis,
-        part.map(({ reference }) => reference),
-      );
-      const keys = part.flatMap(({ reference }, at) => [
-        reference.key,
-        ...(buckets[at]?.keys ?? []),
-      ]);
-      const lines = part.flatMap((one) => {
-        const start = `[${one.shipmentId},`;
-        return [start, lineOf(one).slice(start.length)];
-      });
-      const names = buckets.map(({ name }) => name);
-      const generations = String(buckets[0]?.keys.length ?? 0);
-      const args = [...limits, generations, ...lines, ...names];
-      const leftOut = await run<number>(redis, registerScript, keys, args);
-      if (leftOut > 0) referencesLeftOut.inc(leftOut);
-    }
+  const cut = (group: readonly Registration[]) => chunks(group, REGISTRATIONS_PER_CALL);
+  await perPart(groups, cut, async (_, part) => {
+    const buckets = await compactBuckets(
+      redis,
+      part.map(({ reference }) => reference),
+    );
+    const keys = part.flatMap(({ reference }, at) => [reference.key, ...(buckets[at]?.keys ?? [])]);
+    const lines = part.flatMap((one) => {
+      const start = `[${one.shipmentId},`;
+      return [start, lineOf(one).slice(start.length)];
+    });
+    const names = buckets.map(({ name }) => name);
+    const generations = String(buckets[0]?.keys.length ?? 0);
+    const args = [...limits, generations, ...lines, ...names];
+    const leftOut = await run<number>(redis, registerScript, keys, args);
+    if (leftOut > 0) referencesLeftOut.inc(leftOut);
   });
 }
 

@@ -8,7 +8,8 @@
  */
 import type { Redis } from "#core/platform/redis/client.ts";
 import { digestOf } from "#core/platform/redis/digest.ts";
-import { eventKeys, PARTITIONS, SYSTEM_KEY } from "#core/platform/redis/keys.ts";
+import { eventKeys, SYSTEM_KEY } from "#core/platform/redis/keys.ts";
+import { partitionCount, partitionOfDigest } from "#core/platform/redis/partitions.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 
 const DAY_MS = 86_400_000;
@@ -40,7 +41,7 @@ export interface SeenBucket {
 export function seenBucket(courier: string, eventId: string): SeenBucket {
   const digest = digestOf(`${courier}\0${eventId}`);
   return {
-    partition: digest.readUInt8(0) % PARTITIONS,
+    partition: partitionOfDigest("e", digest),
     bucketBits: digest.readUInt32BE(1),
     member: digest.readBigInt64BE(8).toString(),
     factKey: digest.toString("base64url", 8, 16),
@@ -86,7 +87,7 @@ export async function seenLayout(
   layouts.set(redis, known);
   const cached = known.get(name);
   if (cached) return cached;
-  const expected = (eventsPerDay * GENERATION_DAYS) / PARTITIONS / BUCKET_FILL;
+  const expected = (eventsPerDay * GENERATION_DAYS) / partitionCount("e") / BUCKET_FILL;
   const field = (generation: number) => `seen:${generation}`;
   const buckets = String(Math.max(1, Math.ceil(expected)));
   for (const number of begun) await redis.hSetNX(SYSTEM_KEY, field(number), buckets);

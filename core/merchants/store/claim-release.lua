@@ -6,15 +6,15 @@
 -- ARGV[1]  the release (JSON with `digest` and `askedAtMs`, without an outcome)
 -- ARGV[2]  milliseconds after which a release without an outcome is sent again
 -- ARGV[3]  releases a shipment keeps; the oldest are deleted
--- ARGV[4]  partition    ARGV[5]  partitions: ids are `n * partitions + partition`, so that no two are equal
+-- ARGV[4]  partition    ARGV[5]  stride: ids are `n * stride + partition`, so that no two are equal
 --
 -- Reply: { 'send', id } when the carrier is to be called: under a new id, or under that of an earlier attempt whose outcome is
 -- unknown; { 'answered', id, JSON } when it has accepted the same release before; { 'busy', id } while another call is in progress.
 local isJson, asked = pcall(cjson.decode, ARGV[1])
 local patienceMs, keep = tonumber(ARGV[2]), tonumber(ARGV[3])
-local partition, partitions = tonumber(ARGV[4]), tonumber(ARGV[5])
+local partition, stride = tonumber(ARGV[4]), tonumber(ARGV[5])
 local askedAtMs, digest = isJson and tonumber(asked.askedAtMs), isJson and asked.digest
-if not (askedAtMs and patienceMs and keep and partition and partitions and type(digest) == 'string') then
+if not (askedAtMs and patienceMs and keep and partition and stride and type(digest) == 'string') then
   return redis.error_reply('ERR claim-release: wrong arguments')
 end
 
@@ -39,7 +39,7 @@ if same then
     return { 'send', sameId }
   end
 end
-local id = redis.call('INCR', KEYS[2]) * partitions + partition
+local id = redis.call('INCR', KEYS[2]) * stride + partition
 redis.call('HSET', KEYS[1], id, ARGV[1])
 table.sort(ids)
 for at = 1, #ids + 1 - keep do redis.call('HDEL', KEYS[1], ids[at]) end

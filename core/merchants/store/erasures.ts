@@ -3,12 +3,8 @@
  * about them, which other processes may have written into their outbox.
  */
 import type { Redis } from "#core/platform/redis/client.ts";
-import {
-  companyKeys,
-  ERASED_MAILS_KEY,
-  PARTITIONS,
-  shipmentPartition,
-} from "#core/platform/redis/keys.ts";
+import { companyKeys, ERASED_MAILS_KEY, shipmentPartition } from "#core/platform/redis/keys.ts";
+import { partitionsOf, shareOf } from "#core/platform/redis/partitions.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 
 /** No request that was under way at the erasure still is; no retry; hardly an outage of a store. */
@@ -35,8 +31,8 @@ const ERASED_MAILS_KEPT_MS = limit(
   "a process that was down for longer keeps its files",
 );
 const ERASURES_PER_ROUND = limit(
-  10,
-  "repeated erasures of a company partition in one round",
+  160,
+  "repeated erasures in one round, in equal shares of the partitions",
   "the next round",
 );
 
@@ -59,8 +55,8 @@ export async function repeatDue(
   nowMs: number,
   repeat: (shipmentId: number) => Promise<void>,
 ): Promise<void> {
-  const limit = { offset: 0, count: ERASURES_PER_ROUND };
-  const keys = Array.from({ length: PARTITIONS }, (_, n) => companyKeys(n).erasures);
+  const limit = { offset: 0, count: shareOf("k", ERASURES_PER_ROUND) };
+  const keys = partitionsOf("k").map((n) => companyKeys(n).erasures);
   const due = await Promise.all(
     keys.map((key) => redis.zRange(key, "-inf", String(nowMs), { BY: "SCORE", LIMIT: limit })),
   );

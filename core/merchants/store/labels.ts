@@ -4,13 +4,9 @@ import { type LabelRecord, labelDigest, labelDigestAsGiven } from "#core/merchan
 import { type Slip, type SlipHead, type SlipRow, slipRow } from "#core/merchants/rules/slip.ts";
 import { type Redis, run, script } from "#core/platform/redis/client.ts";
 import { digestOf } from "#core/platform/redis/digest.ts";
-import {
-  companyKeys,
-  companyPartition,
-  idPartition,
-  PARTITIONS,
-} from "#core/platform/redis/keys.ts";
+import { companyKeys, companyPartition } from "#core/platform/redis/keys.ts";
 import { type Lock, type LockTerms, takeLock } from "#core/platform/redis/lock.ts";
+import { idAt, idPartition, idStride } from "#core/platform/redis/partitions.ts";
 import { readFields } from "#core/platform/redis/read-fields.ts";
 import { swapField } from "#core/platform/redis/swap-field.ts";
 import { limit } from "#core/platform/schema/limit.ts";
@@ -61,8 +57,7 @@ export async function claimLabel(
     asGiven !== plain && !(await redis.exists(plain)) && (await redis.exists(asGiven)) === 1;
   const claimKey = isOlder ? asGiven : plain;
   const holder = await redis.get(claimKey);
-  const id =
-    holder === null ? (await redis.incr(keys.labelIds)) * PARTITIONS + partition : Number(holder);
+  const id = holder === null ? idAt(await redis.incr(keys.labelIds), partition) : Number(holder);
   const isNew = holder === null ? "1" : "0";
   const kind = await run<LabelClaim["kind"] | "other">(
     redis,
@@ -238,7 +233,7 @@ export async function claimTransmission(
     redis,
     claimIdScript,
     [claimKeyOf(owner, asked), transmissionIds],
-    [String(partition), String(PARTITIONS), String(KEPT_MS)],
+    [String(partition), String(idStride()), String(KEPT_MS)],
   );
 }
 
@@ -310,16 +305,20 @@ export async function readTransmission(
   return { id, slipToken, head: JSON.parse(head), labelIds: JSON.parse(labelIds) };
 }
 
-/** The partition comes first, so that the address alone is enough to find the slip. */
+const SLIP_BYTES = 32;
+/** Of so many bytes in base64url. */
+const SLIP_LENGTH = 43;
+
+/** The partition comes first, in one or two digits, so that the address alone is enough to find the slip. */
 export function newSlipToken({ companyId }: LabelOwner): string {
-  const digit = companyPartition(companyId).toString(PARTITIONS);
-  return `${digit}${randomBytes(32).toString("base64url")}`;
+  const digits = companyPartition(companyId).toString(16);
+  return `${digits}${randomBytes(SLIP_BYTES).toString("base64url")}`;
 }
 
 /** The slip behind a secret address; null when there is none. */
 export async function readSlip(redis: Redis, slipToken: string): Promise<Slip | null> {
-  if (!/^[0-9a-f][\w-]{43}$/.test(slipToken)) return null;
-  const partition = Number.parseInt(slipToken.slice(0, 1), PARTITIONS);
+  if (!/^[0-9a-f]{1,2}[\w-]{43}$/.test(slipToken)) return null;
+  const partition = Number.parseInt(slipToken.slice(0, -SLIP_LENGTH), 16);
   const key = companyKeys(partition).slip(hashToken(slipToken));
   const [head, rows] = await redis.hmGet(key, ["head", "rows"]);
   if (!head || !rows) return null;
@@ -340,7 +339,7 @@ export async function forgetLabels(
   const last = Number((await redis.get(keys.labelIds)) ?? 0);
   for (let from = 1; from <= last; from += LABELS_PER_READ) {
     const count = Math.min(LABELS_PER_READ, last - from + 1);
-    const ids = Array.from({ length: count }, (_, at) => (from + at) * PARTITIONS + partition);
+    const ids = Array.from({ length: count }, (_, at) => idAt(from + at, partition));
     const labels = await readLabels(redis, owner, ids);
     for (const label of labels) if (isWanted(label.record)) await forgetLabel(redis, owner, label);
   }

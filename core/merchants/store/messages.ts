@@ -7,6 +7,7 @@ import type { SentNotification } from "#core/merchants/rules/notification.ts";
 import { chunks } from "#core/platform/process/chunks.ts";
 import { perPartition, type Redis, run, script } from "#core/platform/redis/client.ts";
 import { companyKeys, companyTag, shipmentPartition, workKeys } from "#core/platform/redis/keys.ts";
+import { shareOf } from "#core/platform/redis/partitions.ts";
 import { announce } from "#core/platform/redis/wake.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 import acceptSource from "./accept-messages.lua" with { type: "text" };
@@ -15,10 +16,10 @@ import recordSource from "./record-message.lua" with { type: "text" };
 const acceptScript = script(acceptSource);
 const recordScript = script(recordSource);
 
-/** Messages a partition holds: each is about 10 KB, at most 200. */
-export const MESSAGES_PER_PARTITION = limit(
-  10_000,
-  "messages waiting in a company partition",
+/** Over all partitions, in equal shares: each is about 10 KB, at most 200. */
+export const MESSAGES_WAITING = limit(
+  160_000,
+  "messages waiting, in equal shares of the partitions",
   "503 with `Retry-After`; status mails wait in the change log",
 );
 const NOTIFICATIONS_KEPT = 200;
@@ -64,7 +65,7 @@ export async function acceptMessages(
   await perPartition(groups, async (partition, group) => {
     const { waiting, leases } = workKeys(companyTag(partition), "messages");
     const { topics: topicsKey, message: messageKey } = companyKeys(partition);
-    const head = [String(nowMs), String(MESSAGES_PER_PARTITION)];
+    const head = [String(nowMs), String(shareOf("k", MESSAGES_WAITING))];
     for (let from = 0; from < group.length; from += MESSAGES_PER_CALL) {
       const part = group.slice(from, from + MESSAGES_PER_CALL);
       const args = part.flatMap(({ message, topic, oncePerMs }) => [

@@ -13,12 +13,8 @@ import {
 import { chunks, chunksBySize } from "#core/platform/process/chunks.ts";
 import { turns } from "#core/platform/process/next-turn.ts";
 import { type Redis, run, script } from "#core/platform/redis/client.ts";
-import {
-  companyKeys,
-  companyPartition,
-  idPartition,
-  PARTITIONS,
-} from "#core/platform/redis/keys.ts";
+import { companyKeys, companyPartition, indexMember } from "#core/platform/redis/keys.ts";
+import { idAt, idDigits, idPartition } from "#core/platform/redis/partitions.ts";
 import { readFields } from "#core/platform/redis/read-fields.ts";
 import saveSource from "./save-orders.lua" with { type: "text" };
 
@@ -102,7 +98,7 @@ async function saveOrders(
     keys.orderParcels(channelId),
     ...ids.map((id) => keys.order(id)),
   ];
-  const args = savings.flatMap(({ before, record }, at) => [
+  const perOrder = savings.flatMap(({ before, record }, at) => [
     naturalKey(record.input.source, record.input.reference),
     String(ids[at]),
     String(before?.version ?? 0),
@@ -111,7 +107,7 @@ async function saveOrders(
     JSON.stringify(record),
     JSON.stringify(parcelChange(before, record)),
   ]);
-  const reply = await run<number[]>(redis, saveScript, names, args);
+  const reply = await run<number[]>(redis, saveScript, names, [String(idDigits()), ...perOrder]);
   return reply.map((id) => (id === 0 ? null : id));
 }
 
@@ -119,7 +115,7 @@ async function saveOrders(
 async function dealIds(redis: Redis, partition: number, count: number): Promise<number[]> {
   if (count === 0) return [];
   const last = await redis.incrBy(companyKeys(partition).orderIds, count);
-  return Array.from({ length: count }, (_, at) => (last - count + 1 + at) * PARTITIONS + partition);
+  return Array.from({ length: count }, (_, at) => idAt(last - count + 1 + at, partition));
 }
 
 /** A deleted order's parcels are found no more. */
@@ -323,7 +319,7 @@ export async function readOwnOrder(
 
 /** Of an order in the index by date, as `save-orders.lua` writes it. */
 function dateMember(id: number): string {
-  return String(id).padStart(12, "0");
+  return indexMember(id);
 }
 
 /** A page of a channel's orders, newest order date first, ties by the higher id. */

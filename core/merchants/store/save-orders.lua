@@ -5,15 +5,16 @@
 -- KEYS[2]  sorted set of orders by order date
 -- KEYS[3]  hash: parcel hash -> order id
 -- KEYS[i+3]  order (hash)
--- for each order seven:
+-- ARGV[1]  digits of a member of KEYS[2]
+-- then for each order seven:
 --   natural key (0.1.0 wrote some under another one), its id (for a new one, an id reserved for it), version it was read as (0 = there was none), order
 --   date (UTC milliseconds), 1 = deleted, record (JSON), parcels (JSON: {"added": [hash], "removed": [hash]})
 --
 -- Reply: for each order its id, or 0 when it has been changed in between.
-local call, orders, reply, saved = redis.call, {}, {}, {}
-assert(#ARGV == 7 * (#KEYS - 3), 'seven for each order')
+local call, orders, reply, saved, padded = redis.call, {}, {}, {}, '%0' .. ARGV[1] + 0 .. 'd'
+assert(#ARGV == 7 * (#KEYS - 3) + 1, 'seven for each order')
 for index = 1, #KEYS - 3 do
-  local at = 7 * index - 6
+  local at = 7 * index - 5
   local natural, name, version, date, deleted, record, parcels = unpack(ARGV, at, at + 6)
   local change = cjson.decode(parcels)
   for _, list in ipairs({change.added, change.removed}) do
@@ -21,7 +22,7 @@ for index = 1, #KEYS - 3 do
   end
   orders[index] = {key = KEYS[3 + index], natural = natural, name = name, id = name + 0, version = version,
     next = string.format('%d', version + 1), date = date, isDeleted = deleted == '1', record = record,
-    added = change.added, removed = change.removed, member = string.format('%012d', name)}
+    added = change.added, removed = change.removed, member = string.format(padded, name)}
   assert(tonumber(date) and #change.added + #change.removed >= 0, 'date or parcels')
 end
 for index, order in ipairs(orders) do

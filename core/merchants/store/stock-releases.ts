@@ -1,6 +1,7 @@
 /** Stock releases of a shipment: what was asked of the carrier and what it answered. */
 import { type Redis, run, script } from "#core/platform/redis/client.ts";
-import { companyKeys, PARTITIONS, shipmentPartition } from "#core/platform/redis/keys.ts";
+import { companyKeys, shipmentPartition } from "#core/platform/redis/keys.ts";
+import { idStride } from "#core/platform/redis/partitions.ts";
 import { swapField } from "#core/platform/redis/swap-field.ts";
 import claimSource from "./claim-release.lua" with { type: "text" };
 
@@ -49,7 +50,7 @@ export async function claimRelease(
 ): Promise<ReleaseClaim> {
   const partition = shipmentPartition(shipmentId);
   const { releases, releaseIds } = companyKeys(partition);
-  const args = [JSON.stringify(asked), ...[patienceMs, KEPT, partition, PARTITIONS].map(String)];
+  const args = [JSON.stringify(asked), ...[patienceMs, KEPT, partition, idStride()].map(String)];
   const [kind, releaseId, text] = await run<[ReleaseClaim["kind"], number, string?]>(
     redis,
     claimScript,

@@ -5,14 +5,15 @@
 import type { Log } from "#core/platform/process/log.ts";
 import { isCluster, mastersOf, placeOf, type Redis } from "#core/platform/redis/client.ts";
 import {
-  ATTEMPT_LOGS,
-  CHANGE_LOGS,
-  EVENT_LOGS,
-  PARTITION_TAGS,
+  attemptLogs,
+  changeLogs,
+  eventLogs,
   partitionCallsKey,
+  partitionTags,
 } from "#core/platform/redis/keys.ts";
 import { type ClusterNode, hasSlot, readNodes } from "#core/platform/redis/nodes/cluster-nodes.ts";
 import { giveBackCalls, takeCalls } from "#core/platform/redis/partition-calls.ts";
+import { perPartitioning } from "#core/platform/redis/partitions.ts";
 import { type Missing, orMissing } from "#core/platform/redis/unavailable-shard.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 
@@ -55,7 +56,7 @@ const FIELDS_SAMPLED = "5";
 export function startCallCounts(redis: Redis, log: Log): () => Promise<void> {
   async function flush(): Promise<void> {
     const taken = takeCalls();
-    const own = [...taken].filter(([tag]) => PARTITION_TAGS.includes(tag));
+    const own = [...taken].filter(([tag]) => partitionTags().includes(tag));
     if (own.length === 0) return;
     const key = partitionCallsKey(Math.floor(Date.now() / DAY_MS));
     try {
@@ -118,7 +119,7 @@ async function readLoads(redis: Redis, missing?: Missing): Promise<KnownLoad[]> 
     ownersOf(redis),
   ]);
   const masters = all.filter((one) => one !== null);
-  return PARTITION_TAGS.map((tag) => {
+  return partitionTags().map((tag) => {
     const owner = owners.get(tag);
     const own = masters.find(({ id }) => id === (owner?.node.id ?? null));
     return {
@@ -163,9 +164,9 @@ export async function slotsOfTags(redis: Redis): Promise<Map<string, number>> {
   const any = mastersOf(redis).find(({ isReady }) => isReady);
   if (!any) throw new Error("no master of the cluster is in reach");
   const slots = await Promise.all(
-    PARTITION_TAGS.map((tag) => any.sendCommand(["CLUSTER", "KEYSLOT", tag])),
+    partitionTags().map((tag) => any.sendCommand(["CLUSTER", "KEYSLOT", tag])),
   );
-  return new Map(PARTITION_TAGS.map((tag, at) => [tag, Number(slots[at])]));
+  return new Map(partitionTags().map((tag, at) => [tag, Number(slots[at])]));
 }
 
 /** Redis 8.2 and Valkey 8 know it. @returns CPU microseconds by slot; nothing where the server does not tell */
@@ -197,7 +198,7 @@ function chunkPairs(list: readonly unknown[]): [string, unknown][] {
 }
 
 /** The logs are single keys that may be large: they are measured one by one. */
-const LOGS = new Set([...EVENT_LOGS, ...CHANGE_LOGS, ...ATTEMPT_LOGS]);
+const logKeys = perPartitioning(() => new Set([...eventLogs(), ...changeLogs(), ...attemptLogs()]));
 
 interface Measured {
   /** Null = one server. */
@@ -225,12 +226,12 @@ async function measureBytes(send: Send): Promise<Map<string, number>> {
   };
   const each = sampled.length === 0 ? 0 : keys / sampled.length;
   for (const { key, size } of sampled) {
-    if (!LOGS.has(key) && size < LARGE_KEY_BYTES) add(key, size * each);
+    if (!logKeys().has(key) && size < LARGE_KEY_BYTES) add(key, size * each);
   }
   const large = new Map(
     sampled.filter(({ size }) => size >= LARGE_KEY_BYTES).map(({ key, size }) => [key, size]),
   );
-  const logs = [...LOGS];
+  const logs = [...logKeys()];
   const sizes = await Promise.all(logs.map((key) => sizeOf(send, key)));
   for (const [at, key] of logs.entries()) large.set(key, sizes[at] ?? 0);
   for (const [key, size] of large) add(key, size);

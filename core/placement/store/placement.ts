@@ -1,7 +1,7 @@
 /** Where the partitions of a cluster are, where they should be, and what has to move for that. */
 import { planPlacement, weigh } from "#core/placement/rules/plan.ts";
 import { type Redis, replicaTermsOf } from "#core/platform/redis/client.ts";
-import { ATTEMPT_LOGS, CHANGE_LOGS, EVENT_LOGS } from "#core/platform/redis/keys.ts";
+import { attemptLogs, changeLogs, eventLogs } from "#core/platform/redis/keys.ts";
 import {
   type ClusterNode,
   hasSlot,
@@ -205,7 +205,9 @@ async function faultOfLogs(
 ): Promise<string[]> {
   const source = masters.find(({ node }) => node.id === from);
   if (!source) return [];
-  const logs = [EVENT_LOGS, CHANGE_LOGS, ATTEMPT_LOGS].flat().filter((key) => key.startsWith(tag));
+  const logs = [...eventLogs(), ...changeLogs(), ...attemptLogs()].filter((key) =>
+    key.startsWith(tag),
+  );
   const sizes = await Promise.all(logs.map((key) => sizeOf(source.send, key)));
   const largest = Math.max(0, ...sizes);
   return largest > LARGEST_LOG_BYTES

@@ -81,6 +81,8 @@ export interface Config {
   /** What OpenTelemetry variables ask for and Waybill does not do: a sentence each. */
   readonly otelWarnings: readonly string[];
   readonly logLevel: string;
+  /** Of a new store; null = as many as suit its servers. */
+  readonly storePartitions: number | null;
   /** Sizes the memory of eventIds; see `core/events/store/seen.ts`. */
   readonly eventsPerDay: number;
   /** Entries a log may hold before ingest answers 503. */
@@ -279,6 +281,7 @@ function configOf(values: Values): Omit<Config, "tracing" | "otelWarnings"> {
           },
     testClock: values.TEST_CLOCK === "1",
     logLevel: values.LOG_LEVEL,
+    storePartitions: values.STORE_PARTITIONS,
     eventsPerDay: values.EVENTS_PER_DAY,
     logHighWater: values.LOG_HIGH_WATER,
     eventRetentionMonths: values.EVENT_RETENTION_MONTHS,

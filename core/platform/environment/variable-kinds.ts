@@ -79,6 +79,14 @@ export function wholeNumber(min: number, max: number): Kind<number> {
   };
 }
 
+export function powerOfTwo(max: number): Kind<number> {
+  return (text) => {
+    const value = Number(text);
+    if (/^\d+$/.test(text) && value <= max && Number.isInteger(Math.log2(value))) return { value };
+    return fault(`a power of two from 1 to ${max}, not "${text}".`);
+  };
+}
+
 export const port = wholeNumber(0, 65_535);
 
 export function oneOf<const T extends string>(values: readonly T[]): Kind<T> {

@@ -2,6 +2,7 @@
  * The environment variables: how each is read, its value when it is not set, and what it means. `.env.example` is made from
  * this table (`npm run tool -- env-example`), and a test compares the names with docs/configuration.md.
  */
+import { PARTITIONS_MOST } from "#core/platform/redis/partitions.ts";
 import {
   addresses,
   attributeList,
@@ -19,6 +20,7 @@ import {
   oneOf,
   pemFile,
   port,
+  powerOfTwo,
   type Reading,
   secret,
   someOf,
@@ -120,6 +122,10 @@ export const VARIABLES = {
     "0",
     oneOf(["0", "1"]),
     "1 refuses to write to a master that has fewer replicas than REDIS_WAIT_REPLICAS.",
+  ),
+  STORE_PARTITIONS: optional(
+    powerOfTwo(PARTITIONS_MOST),
+    `Partitions of a new store, a power of two to ${PARTITIONS_MOST}; without it one on one server, four a master on a cluster.`,
   ),
   CLICKHOUSE_URL: optional(
     url("http:", "https:"),

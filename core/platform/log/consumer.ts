@@ -41,8 +41,7 @@ export interface ConsumerOptions {
   readonly source: LogName;
   readonly group: GroupName;
   readonly handler: Handler;
-  /** Events or changes read per partition at once, approximately: an entry is never cut. The handler is given those of
-   * 16 partitions at most. */
+  /** Events or changes that the handler is given at once, over all partitions, approximately: an entry is never cut. */
   readonly batch: number;
   /** Waits this long after a read that left nothing behind, so that the next batch is larger; default 0. */
   readonly lingerMs?: number;
@@ -176,7 +175,7 @@ async function keepHouse(parts: Parts): Promise<void> {
   if (progress.stopping || performance.now() < progress.housekeepingAtMs) return;
   progress.housekeepingAtMs = performance.now() + HOUSEKEEPING_MS;
   beginStep(progress);
-  const there = LOGS[source].keys.filter((key) => !behind.has(key));
+  const there = LOGS[source].keys().filter((key) => !behind.has(key));
   await worker.retryDue(there);
   const process = (entries: readonly LogEntry[]) => processEntries(parts, entries);
   await takeOver(redis, there, source, group, consumer, process);
@@ -194,7 +193,7 @@ async function processEntries(
 
 async function recover({ source, progress, behind, outage }: Parts, error: unknown): Promise<void> {
   // Whatever was delivered to us may not have reached us.
-  for (const key of LOGS[source].keys) behind.add(key, error, progress.stepBegunAtMs);
+  for (const key of LOGS[source].keys()) behind.add(key, error, progress.stepBegunAtMs);
   if (!progress.stopping) await Bun.sleep(outage.failed(error));
 }
 
@@ -242,7 +241,7 @@ async function trimAll(trimming: Trimming, redis: Redis, source: LogName): Promi
   if (!trimming.isAnnounced && performance.now() < trimming.emptyUntilMs) return;
   trimming.isAnnounced = false;
   trimming.emptyUntilMs = 0;
-  const left = await Promise.all(LOGS[source].keys.map((key) => trimLog(redis, source, key)));
+  const left = await Promise.all(LOGS[source].keys().map((key) => trimLog(redis, source, key)));
   if (left.every((entries) => entries === 0)) {
     trimming.emptyUntilMs = performance.now() + EMPTY_WAIT_MS;
   }

@@ -4,12 +4,12 @@
  */
 import { type Redis, run, script } from "#core/platform/redis/client.ts";
 import {
-  ATTEMPT_LOGS,
   AUDIT_LOG,
-  CHANGE_LOGS,
+  attemptLogs,
+  changeLogs,
   deadLetterKey,
-  EVENT_LOGS,
   eventKeys,
+  eventLogs,
   logCountsKey,
   redrivenKey,
   retriesKey,
@@ -37,13 +37,12 @@ const PER_STEP = 100;
 /** What was driven again is remembered this long, so that a repeated call is answered the same. */
 const REMEMBERED_MS = 30 * 86_400_000;
 
-const ALL_LOGS: ReadonlyArray<readonly [name: string, key: string]> = [
-  ...EVENT_LOGS.map((key, n) => [`e${n}`, key] as const),
-  ...CHANGE_LOGS.map((key, n) => [`k${n}`, key] as const),
-  ...ATTEMPT_LOGS.map((key, n) => [`a${n}`, key] as const),
+const allLogs = (): ReadonlyArray<readonly [name: string, key: string]> => [
+  ...eventLogs().map((key, n) => [`e${n}`, key] as const),
+  ...changeLogs().map((key, n) => [`k${n}`, key] as const),
+  ...attemptLogs().map((key, n) => [`a${n}`, key] as const),
   ["p0", AUDIT_LOG],
 ];
-const LOG_KEYS = new Map(ALL_LOGS);
 
 export interface DeadLetter {
   /** Tells its log: `e3-<stream id>`. */
@@ -66,7 +65,7 @@ export async function listDeadLetters(
 ): Promise<{ readonly letters: readonly DeadLetter[]; readonly next: string | null }> {
   const end = before === null ? null : parseLetterId(before);
   const perLog = await Promise.all(
-    ALL_LOGS.map(async ([name, key]) => {
+    allLogs().map(async ([name, key]) => {
       // Letters of one instant stand in the order of their logs' names: those after the cursor's include it once more.
       const isAfter = end !== null && name > end.name;
       const from = end === null ? "+" : isAfter ? end.streamId : `(${end.streamId}`;
@@ -105,8 +104,8 @@ function letterOf(
 export function parseLetterId(
   letterId: string,
 ): { readonly name: string; readonly key: string; readonly streamId: string } | null {
-  const [, name = "", streamId = ""] = /^([ekap]\d{1,2})-(\d{1,16}-\d{1,16})$/.exec(letterId) ?? [];
-  const key = LOG_KEYS.get(name);
+  const [, name = "", streamId = ""] = /^([ekap]\d{1,3})-(\d{1,16}-\d{1,16})$/.exec(letterId) ?? [];
+  const [, key] = allLogs().find(([known]) => known === name) ?? [];
   return key === undefined ? null : { name, key, streamId };
 }
 
@@ -165,10 +164,10 @@ export async function redriveAllDeadLetters(
   limit = REDRIVEN_AT_ONCE,
 ): Promise<RedrivenAll> {
   const newest = await Promise.all(
-    ALL_LOGS.map(([, key]) => redis.xRevRange(deadLetterKey(key), "+", "-", { COUNT: 1 })),
+    allLogs().map(([, key]) => redis.xRevRange(deadLetterKey(key), "+", "-", { COUNT: 1 })),
   );
   let redriven = 0;
-  for (const [at, [name, key]] of ALL_LOGS.entries()) {
+  for (const [at, [name, key]] of allLogs().entries()) {
     const end = newest[at]?.[0]?.id;
     // What cannot be driven again stays where it is, and is passed over.
     let start = "-";
@@ -183,6 +182,6 @@ export async function redriveAllDeadLetters(
       redriven += outcomes.filter((outcome) => outcome === "redriven").length;
     }
   }
-  const left = await Promise.all(ALL_LOGS.map(([, key]) => redis.xLen(deadLetterKey(key))));
+  const left = await Promise.all(allLogs().map(([, key]) => redis.xLen(deadLetterKey(key))));
   return { redriven, remaining: left.reduce((sum, count) => sum + count, 0) };
 }

@@ -48,8 +48,7 @@ export function openEntryWorker(options: EntryWorkerOptions): EntryWorker {
 
 async function processEntries(working: Working, entries: readonly LogEntry[]): Promise<Left> {
   const left = new Map<string, unknown>();
-  const size = working.batch * LOGS[working.source].keys.length;
-  for (const part of chunksBySize(entries, size, ({ items }) => items.length)) {
+  for (const part of chunksBySize(entries, working.batch, ({ items }) => items.length)) {
     working.onStep();
     const handled = await handle(
       working,
@@ -86,8 +85,9 @@ async function acknowledgeAll(
 
 /** Two processes may take one at the same time; handlers bear repetition, and it is settled once. */
 async function retryDue(working: Working, reachable: readonly string[]): Promise<void> {
-  const { redis, group, batch } = working;
-  const due = await readDueRetries(redis, reachable, group, batch);
+  const { redis, source, group, batch } = working;
+  const perLog = Math.ceil(batch / LOGS[source].keys().length);
+  const due = await readDueRetries(redis, reachable, group, perLog);
   if (due.length === 0) return;
   working.onStep();
   const { failures, left } = await handle(working, due);

@@ -4,10 +4,23 @@ import { limit } from "#core/platform/schema/limit.ts";
 import { type Fields, type LogEntry, logEntry } from "./log-entry.ts";
 import { type GroupName, LOGS, type LogName } from "./streams.ts";
 
-/** Entries read of a partition at once: few until it is known how much one holds. */
-const FIRST_COUNT = 4;
-export const ENTRIES_LIMIT = limit(100, "entries read of a partition at once", "the next read");
+/** Entries asked for at first, over all partitions: few until it is known how much one holds. */
+const FIRST_COUNT = 64;
+/** About 1 ms of Redis. */
+export const ENTRIES_LIMIT = limit(
+  500,
+  "entries of a partition that one command reads",
+  "the next command",
+);
+/** The same for what stands in them: about 2 MB. */
+const ITEMS_LIMIT = limit(
+  4_000,
+  "events or changes of a partition that one command reads, about",
+  "the next command",
+);
 const GROWTH = 4;
+/** So much of a batch shows that more are on their way. */
+const BURST_SHARE = 1 / 16;
 
 export interface LogReaderOptions {
   readonly redis: Redis;
@@ -15,7 +28,7 @@ export interface LogReaderOptions {
   readonly group: GroupName;
   /** This consumer's name in the group. */
   readonly consumer: string;
-  /** Events or changes read per partition at once, about: an entry is not cut. */
+  /** Events or changes read at once over all partitions, about: an entry is not cut. */
   readonly batch: number;
   /** A consumer that lingers reads ahead only where something is left; the others whenever a batch was full. */
   readonly lingers: boolean;
@@ -58,13 +71,13 @@ export function entriesOf(
 interface Reading extends LogReaderOptions {
   /** By log key, after what its entries held last. */
   readonly counts: Map<string, number>;
-  /** A partition gave as many as it was asked for: it may have more. */
-  hasMore: boolean;
+  /** Partitions that gave as many as they were asked for: they may have more. */
+  full: Set<string>;
   ahead: Promise<LogEntry[]> | null;
 }
 
 export function openLogReader(options: LogReaderOptions): LogReader {
-  const reading: Reading = { ...options, counts: new Map(), hasMore: false, ahead: null };
+  const reading: Reading = { ...options, counts: new Map(), full: new Set(), ahead: null };
   return {
     next: () => readNext(reading),
     isQuiet: () => reading.ahead === null,
@@ -75,7 +88,9 @@ export function openLogReader(options: LogReaderOptions): LogReader {
 
 async function readNext(reading: Reading): Promise<LogEntry[]> {
   const entries = await (reading.ahead ?? readAll(reading));
-  const isBurst = reading.lingers ? reading.hasMore : itemsOf(entries) >= reading.batch;
+  const isBurst = reading.lingers
+    ? reading.full.size > 0
+    : itemsOf(entries) >= reading.batch * BURST_SHARE;
   reading.ahead = isBurst ? readAll(reading) : null;
   return entries;
 }
@@ -88,10 +103,16 @@ async function* readPending(reading: Reading, key: string): AsyncGenerator<LogEn
   }
 }
 
+/** Partitions that gave all they were asked for are asked again until there is a batch. */
 async function readAll(reading: Reading): Promise<LogEntry[]> {
-  reading.hasMore = false;
-  const keys = LOGS[reading.source].keys.filter((key) => !reading.isBehind(key));
-  return (await Promise.all(keys.map((key) => readNew(reading, key)))).flat();
+  const entries: LogEntry[] = [];
+  reading.full = new Set(LOGS[reading.source].keys().filter((key) => !reading.isBehind(key)));
+  while (reading.full.size > 0 && itemsOf(entries) < reading.batch) {
+    const keys = [...reading.full];
+    reading.full.clear();
+    entries.push(...(await Promise.all(keys.map((key) => readNew(reading, key)))).flat());
+  }
+  return entries;
 }
 
 async function readNew(reading: Reading, key: string): Promise<LogEntry[]> {
@@ -105,19 +126,21 @@ async function readNew(reading: Reading, key: string): Promise<LogEntry[]> {
 
 async function readFrom(reading: Reading, key: string, id: string): Promise<LogEntry[]> {
   const { redis, source, group, consumer, batch, counts } = reading;
-  const count = counts.get(key) ?? Math.min(FIRST_COUNT, batch);
+  const partitions = LOGS[source].keys().length;
+  const share = Math.min(Math.ceil(batch / partitions), ITEMS_LIMIT);
+  const count = counts.get(key) ?? Math.min(Math.ceil(FIRST_COUNT / partitions), share);
   const reply = await redis.xReadGroup(group, consumer, { key, id }, { COUNT: count });
   const entries = ((reply as StreamReply) ?? []).flatMap(({ messages }) =>
     entriesOf(source, key, messages),
   );
-  if (entries.length >= count) reading.hasMore = true;
-  if (entries.length > 0) counts.set(key, nextCount(entries, count, batch));
+  if (entries.length >= count) reading.full.add(key);
+  if (entries.length > 0) counts.set(key, nextCount(entries, count, share));
   return entries;
 }
 
-/** As many entries as hold a batch, if they are like these; more than now only where all that were asked for came. */
-function nextCount(entries: readonly LogEntry[], count: number, batch: number): number {
-  const wanted = Math.ceil((batch * entries.length) / itemsOf(entries));
+/** As many entries as hold a share of a batch, if they are like these; more than now only where all that were asked for came. */
+function nextCount(entries: readonly LogEntry[], count: number, share: number): number {
+  const wanted = Math.ceil((share * entries.length) / itemsOf(entries));
   const most = entries.length < count ? count : GROWTH * count;
   return Math.min(wanted, most, ENTRIES_LIMIT);
 }

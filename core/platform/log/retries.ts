@@ -71,7 +71,7 @@ export async function acknowledge(
 ): Promise<void> {
   const keys = [key, logCountsKey(key), retriesKey(key, group), retryAgesKey(key, group)];
   const failed = Map.groupBy(failures, ({ entry }) => logEntryId(entry));
-  for (const part of chunks(entries, PER_CALL)) {
+  const calls = chunks(entries, PER_CALL).map((part) => {
     const kept = part.flatMap(({ id: logId }) =>
       (failed.get(logId) ?? []).flatMap(({ entry: { id, fields }, waits }) => [
         logId,
@@ -83,8 +83,9 @@ export async function acknowledge(
       ...part.flatMap(({ id, items }) => [id, String(items.length)]),
       ...kept,
     ];
-    await runTogether(redis, acknowledgeScript, keys, args, part.length * ENTRY_US);
-  }
+    return runTogether(redis, acknowledgeScript, keys, args, part.length * ENTRY_US);
+  });
+  await Promise.all(calls);
 }
 
 /** Of the entry in the log that it stands in. */

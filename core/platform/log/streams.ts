@@ -3,10 +3,10 @@
 import { splitEvents } from "#core/events/store/event-log.ts";
 import { type Redis, script } from "#core/platform/redis/client.ts";
 import {
-  ATTEMPT_LOGS,
   AUDIT_LOG,
-  CHANGE_LOGS,
-  EVENT_LOGS,
+  attemptLogs,
+  changeLogs,
+  eventLogs,
   logCountsKey,
   retryAgesKey,
 } from "#core/platform/redis/keys.ts";
@@ -23,16 +23,18 @@ const trimScript = script(trimSource);
 /** Of Redis, for a group that is looked at. */
 const LOOK_US = 20;
 
+const AUDIT_LOGS = [AUDIT_LOG];
+
 /** `split` tells apart what stands together in an entry; attempts are read together, and the audit log is one for all tenants. */
 export const LOGS = {
-  event: { keys: EVENT_LOGS, groups: ["track"], split: splitEvents },
+  event: { keys: eventLogs, groups: ["track"], split: splitEvents },
   change: {
-    keys: CHANGE_LOGS,
+    keys: changeLogs,
     groups: ["references", "webhooks", "notify", "analytics"],
     split: splitChanges,
   },
-  attempt: { keys: ATTEMPT_LOGS, groups: ["attempts"], split: (fields: Fields) => [fields] },
-  audit: { keys: [AUDIT_LOG], groups: ["audit"], split: (fields: Fields) => [fields] },
+  attempt: { keys: attemptLogs, groups: ["attempts"], split: (fields: Fields) => [fields] },
+  audit: { keys: () => AUDIT_LOGS, groups: ["audit"], split: (fields: Fields) => [fields] },
 } as const;
 export type LogName = keyof typeof LOGS;
 export type GroupName = (typeof LOGS)[LogName]["groups"][number];
@@ -41,7 +43,7 @@ export type GroupName = (typeof LOGS)[LogName]["groups"][number];
 export async function ensureGroups(redis: Redis): Promise<void> {
   await Promise.all(
     Object.values(LOGS).flatMap(({ keys, groups }) =>
-      keys.flatMap((key) => groups.map((group) => ensureGroup(redis, key, group))),
+      keys().flatMap((key) => groups.map((group) => ensureGroup(redis, key, group))),
     ),
   );
 }
@@ -73,7 +75,7 @@ export async function readLags(redis: Redis, missing?: Missing): Promise<Lag[]> 
   for (const log of Object.keys(LOGS) as LogName[]) {
     const { keys, groups } = LOGS[log];
     const positions = await Promise.all(
-      keys.map((key) => readPositions(redis, key, groups, missing)),
+      keys().map((key) => readPositions(redis, key, groups, missing)),
     );
     groups.forEach((group, at) => {
       const behind = positions.flatMap((one) => one[at] ?? []);
@@ -96,7 +98,7 @@ export async function readOldestOpen(
   group: GroupName,
 ): Promise<number | null> {
   const positions = await Promise.all(
-    LOGS[log].keys.map((key) => readPositions(redis, key, [group])),
+    LOGS[log].keys().map((key) => readPositions(redis, key, [group])),
   );
   const oldest = positions.flatMap(([one]) => one?.oldestMs ?? []);
   return oldest.length === 0 ? null : Math.min(...oldest);
@@ -107,7 +109,7 @@ export async function readDone(redis: Redis, missing?: Missing): Promise<Map<str
   const done = new Map<string, number>();
   for (const [log, { keys, groups }] of Object.entries(LOGS)) {
     const counts = await Promise.all(
-      keys.map((key) =>
+      keys().map((key) =>
         redis.hmGet(logCountsKey(key), [...groups]).catch(orMissing(redis, missing, key, [])),
       ),
     );
@@ -125,7 +127,7 @@ export async function readDone(redis: Redis, missing?: Missing): Promise<Map<str
 export async function readWaiting(redis: Redis, log: LogName, missing?: Missing): Promise<number> {
   const { keys, groups } = LOGS[log];
   const positions = await Promise.all(
-    keys.map((key) => readPositions(redis, key, groups, missing)),
+    keys().map((key) => readPositions(redis, key, groups, missing)),
   );
   const most = positions.map((ofGroups) => Math.max(...ofGroups.map(({ open }) => open)));
   return most.reduce((sum, open) => sum + open, 0);

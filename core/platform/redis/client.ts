@@ -345,6 +345,20 @@ export function binary(redis: Redis): Redis {
   return mapped;
 }
 
+/**
+ * Runs `work` for every part of every group at once, in the order given: the calls of a partition follow each other on its connection,
+ * and none waits for the answer to the one before.
+ */
+export function perPart<T, R>(
+  items: ReadonlyMap<number, readonly T[]>,
+  cut: (group: readonly T[]) => readonly T[][],
+  work: (partition: number, part: T[]) => Promise<R>,
+): Promise<R[]> {
+  return Promise.all(
+    [...items].flatMap(([partition, group]) => cut(group).map((part) => work(partition, part))),
+  );
+}
+
 /** Runs `work` for every group at once: one script call a partition, written to the socket together. */
 export function perPartition<T, R>(
   items: ReadonlyMap<number, T>,

@@ -1,6 +1,6 @@
 /**
- * Every key name, in one place. Three families of hash tags, each with a fixed number of partitions; all keys of one
- * atomic step share a tag, so the same code serves one Redis and a cluster.
+ * Every key name, in one place. Three families of hash tags, each with the partitions of the installation (`partitions.ts`); all
+ * keys of one atomic step share a tag, so the same code serves one Redis and a cluster.
  *
  * | tag    | partition by                  | holds                                                        |
  * |--------|-------------------------------|--------------------------------------------------------------|
@@ -10,11 +10,15 @@
  */
 import { matchingNumber, plainReference } from "#core/events/rules/reference.ts";
 import { digestOf } from "./digest.ts";
-
-/** Fixed for the life of an installation: changing it would move every key. */
-export const PARTITIONS = 16;
-
-const numbers = Array.from({ length: PARTITIONS }, (_, n) => n);
+import {
+  FAMILIES,
+  idDigits,
+  idPartition,
+  partitionCount,
+  partitionOfDigest,
+  partitionsOf,
+  perPartitioning,
+} from "./partitions.ts";
 
 /** What all processes read with every request: configuration version and the shared test clock. */
 export const SYSTEM_KEY = "waybill:system";
@@ -114,14 +118,14 @@ export const ALARM_KEYS = {
 export const DELETED_SETTINGS_KEY = "waybill:deleted-settings";
 
 /** The hash tags of all partitions. */
-export const PARTITION_TAGS = ["e", "t", "k"].flatMap((family) =>
-  numbers.map((n) => `{${family}${n}}`),
+export const partitionTags = perPartitioning(() =>
+  FAMILIES.flatMap((family) => partitionsOf(family).map((n) => `{${family}${n}}`)),
 );
 
-export const EVENT_LOGS = numbers.map((n) => `{e${n}}:log`);
-export const CHANGE_LOGS = numbers.map((n) => `{k${n}}:changes`);
+export const eventLogs = perPartitioning(() => partitionsOf("e").map((n) => `{e${n}}:log`));
+export const changeLogs = perPartitioning(() => partitionsOf("k").map((n) => `{k${n}}:changes`));
 /** Webhook attempts on their way to ClickHouse. */
-export const ATTEMPT_LOGS = numbers.map((n) => `{k${n}}:attempts`);
+export const attemptLogs = perPartitioning(() => partitionsOf("k").map((n) => `{k${n}}:attempts`));
 
 /** Hash beside a log of attempts: how many were `logged`, `taken` over and `dropped` at the mark, so far. */
 export function attemptCountsKey(logKey: string): string {
@@ -199,7 +203,7 @@ export function compactPlace({ key }: Reference): { readonly bits: number; reado
  */
 function reference(identity: string): Reference {
   const digest = digestOf(identity);
-  const partition = digest.readUInt8(0) % PARTITIONS;
+  const partition = partitionOfDigest("t", digest);
   const name = digest.toString("base64url", 1, 16);
   return { partition, key: `{t${partition}}:r:${name}`, parkedKey: `{t${partition}}:p:${name}` };
 }
@@ -235,17 +239,12 @@ export function externalReference(
 
 /** All data of a company lives in one partition. */
 export function companyPartition(companyId: number): number {
-  return companyId % PARTITIONS;
+  return companyId % partitionCount("k");
 }
 
 /** Shipment ids are dealt so that the id alone tells the partition. */
 export function shipmentPartition(shipmentId: number): number {
-  return shipmentId % PARTITIONS;
-}
-
-/** Ids of orders and labels are dealt like those of shipments. */
-export function idPartition(id: number): number {
-  return id % PARTITIONS;
+  return idPartition(shipmentId);
 }
 
 export const companyTag = (n: number) => `{k${n}}`;
@@ -372,10 +371,12 @@ const allCompanyKeys = (tag: string) => ({
 });
 
 /** Made once: hot paths ask for them per shipment. */
-const COMPANY_KEYS = Array.from({ length: PARTITIONS }, (_, n) => allCompanyKeys(companyTag(n)));
+const allOfCompanies = perPartitioning(() =>
+  partitionsOf("k").map((n) => allCompanyKeys(companyTag(n))),
+);
 
 /** Everything of the companies of a partition. */
-export const companyKeys = (n: number) => COMPANY_KEYS[n] ?? allCompanyKeys(companyTag(n));
+export const companyKeys = (n: number) => allOfCompanies()[n] ?? allCompanyKeys(companyTag(n));
 
 /** Where a tracking number of a channel may stand, each once. */
 export function numberKeys(
@@ -523,10 +524,10 @@ const webhookKeysOf = (n: number) => {
   };
 };
 
-const allWebhookKeys = numbers.map(webhookKeysOf);
+const allWebhookKeys = perPartitioning(() => partitionsOf("k").map(webhookKeysOf));
 
 /** Webhook deliveries of a company partition. */
-export const webhookKeys = (n: number) => allWebhookKeys[n] ?? webhookKeysOf(n);
+export const webhookKeys = (n: number) => allWebhookKeys()[n] ?? webhookKeysOf(n);
 
 /** Sorted sets: by id, by ship date (days since 1970), by statusUpdatedAt (seconds since 1970). */
 export type IndexOrder = "id" | "ship" | "upd";
@@ -534,7 +535,7 @@ export type ExactField = "orderReference" | "custom1" | "custom2" | "custom3";
 
 /** Member of a shipment in the sorted sets: of fixed width, so that equal scores stand in the order of ids. */
 export function indexMember(shipmentId: number): string {
-  return String(shipmentId).padStart(12, "0");
+  return String(shipmentId).padStart(idDigits(), "0");
 }
 
 /** What admits a merchant's request, in the company's partition: the channel's bucket, the API key's standing. */

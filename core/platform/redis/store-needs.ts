@@ -4,7 +4,8 @@
  */
 import { limit } from "#core/platform/schema/limit.ts";
 import { isCluster, type Redis } from "./client.ts";
-import { CHANGE_LOGS, EVENT_LOGS, PARTITIONS, parkedCountsKey } from "./keys.ts";
+import { changeLogs, eventLogs, parkedCountsKey } from "./keys.ts";
+import { partitionsOf } from "./partitions.ts";
 import { probeWrites } from "./probe.ts";
 
 /** How long the partition that was there last may take; then all of its family are asked. */
@@ -16,24 +17,24 @@ const FIRST_ASKED_MS = limit(
 
 export interface StoreNeeds {
   /** A key of each partition of a family, one of which must be there. */
-  readonly families: ReadonlyArray<readonly string[]>;
+  readonly families: ReadonlyArray<() => readonly string[]>;
   /** Whether that partition must accept writes, which replicas confirm where that is asked for; otherwise it must be readable. */
   readonly writes: boolean;
 }
 
-const REFERENCES = Array.from({ length: PARTITIONS }, (_, n) => parkedCountsKey(n));
+const references = () => partitionsOf("t").map(parkedCountsKey);
 
 export const STORE_NEEDS = {
   /** References, and the log of their events. */
-  ingest: { families: [REFERENCES, EVENT_LOGS], writes: true },
+  ingest: { families: [references, eventLogs], writes: true },
   /** A request is taken from a budget in its company's partition. */
-  api: { families: [CHANGE_LOGS], writes: true },
+  api: { families: [changeLogs], writes: true },
   /** Operators can read what there is, whatever cannot be written. */
-  panel: { families: [CHANGE_LOGS], writes: false },
-  processors: { families: [CHANGE_LOGS], writes: true },
+  panel: { families: [changeLogs], writes: false },
+  processors: { families: [changeLogs], writes: true },
   /** They read, and acknowledge what ClickHouse has: that goes on in a full store. */
-  analytics: { families: [CHANGE_LOGS], writes: false },
-  metrics: { families: [CHANGE_LOGS], writes: false },
+  analytics: { families: [changeLogs], writes: false },
+  metrics: { families: [changeLogs], writes: false },
 } as const satisfies Readonly<Record<string, StoreNeeds>>;
 
 /**
@@ -46,7 +47,7 @@ export function watchNeeds(redis: Redis, needs: StoreNeeds): () => Promise<void>
     if (writes) await probeWrites(redis, [key]);
     else await redis.exists(key);
   };
-  const looks = families.map((keys) => anyOf(keys, ask));
+  const looks = families.map((keys) => anyOf(keys(), ask));
   return async () => {
     await Promise.all(looks.map((look) => look()));
   };

@@ -1,6 +1,7 @@
 /** Corrects what a merchant said of a shipment, with its version checked, so that no fold and no erasure is lost. */
 import { type Redis, run } from "#core/platform/redis/client.ts";
 import { companyKeys, type ExactField, shipmentPartition } from "#core/platform/redis/keys.ts";
+import { idDigits } from "#core/platform/redis/partitions.ts";
 import { scriptOfParts } from "#core/platform/redis/script-parts.ts";
 import { type Corrected, correct, type ShipmentCorrection } from "#core/shipments/rules/correct.ts";
 import type { Correction, ShipmentRecord } from "#core/shipments/rules/shipment.ts";
@@ -59,7 +60,7 @@ async function write(
     [
       ...[`${version} ${rest}`, `${version + 1} ${rest}`],
       ...[encodeHot(meta, state), encodeRecord(record, meta)],
-      ...[id, rank, MANY_OF_ONE_VALUE, lost.length].map(String),
+      ...[id, rank, MANY_OF_ONE_VALUE, lost.length, idDigits()].map(String),
     ],
   );
   return reply === 1;

@@ -13,9 +13,9 @@ import {
   companyPartition,
   type ExactField,
   logCountsKey,
-  PARTITIONS,
 } from "#core/platform/redis/keys.ts";
 import { type ListItem, packList } from "#core/platform/redis/packed-list.ts";
+import { idAt, idDigits, idStride } from "#core/platform/redis/partitions.ts";
 import { scriptOfParts } from "#core/platform/redis/script-parts.ts";
 import { Unavailable } from "#core/platform/redis/store-unavailable.ts";
 import { announce } from "#core/platform/redis/wake.ts";
@@ -112,7 +112,7 @@ async function createPart(
   const seen = seenOf.get(redis) ?? { numbers: new Map(), blocks: new Map() };
   seenOf.set(redis, seen);
   const channelIds = [...new Set(shipments.map(({ record }) => record.channelId))];
-  const limits = [partition, PARTITIONS, ROWS_PER_BLOCK, MANY_OF_ONE_VALUE].map(String);
+  const limits = [partition, idStride(), ROWS_PER_BLOCK, MANY_OF_ONE_VALUE].map(String);
   let dealt = 0;
   let before = -1;
   for (let round = 0; round < ROUNDS; round += 1) {
@@ -122,7 +122,7 @@ async function createPart(
       seen.numbers.set(partition, before + shipments.length);
     }
     const { keys, list } = callOf(partition, shipments, before, channelIds, seen.blocks);
-    const args = [...limits, String(before), list];
+    const args = [...limits, String(before), list, String(idDigits())];
     const reply = await run<number[]>(redis, createScript, keys, args);
     if (reply[0] !== -1) {
       announce(redis, "change");
@@ -149,7 +149,7 @@ function callOf(
   blocks: ReadonlyMap<number, number>,
 ): { readonly keys: string[]; readonly list: Buffer } {
   const { shipmentIds, changes, shipment, rowLog, index, block, rows } = companyKeys(partition);
-  const own = shipments.map((_, at) => shipment((before + at + 1) * PARTITIONS + partition));
+  const own = shipments.map((_, at) => shipment(idAt(before + at + 1, partition)));
   const keys = declaredKeys([shipmentIds, changes, logCountsKey(changes), ...own]);
   const items: ListItem[] = [channelIds.length, shipments.length];
   for (const id of channelIds) {

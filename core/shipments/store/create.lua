@@ -6,10 +6,11 @@
 -- KEYS[3]  counts of the log (hash): `logged` grows by the creations
 -- KEYS[4…] the new shipments (hashes), in the order of the list, under the ids that ARGV[5] gives them; then, in any order,
 --          the keys that the list refers to by their index in KEYS
--- ARGV[1]  partition number    ARGV[2]  number of partitions    ARGV[3]  rows in a block of columns
+-- ARGV[1]  partition number    ARGV[2]  stride of ids    ARGV[3]  rows in a block of columns
 -- ARGV[4]  shipments with an exact value from which on they stand in a bitmap by rank too
 -- ARGV[5]  the number before those of the new shipments, what the counter says at most; the first has the next number, and so on.
---          An id is its number times the partitions, plus the partition
+--          An id is its number times the stride, plus the partition
+-- ARGV[7]  digits of an index member
 -- ARGV[6]  the list (MessagePack, texts and numbers #): # channels, # shipments, then for each channel two:
 --   # its row log (string); its indices by id, ship date and statusUpdatedAt (sorted sets), two blocks of rows and what has
 --   left them (hash, absent where nothing ever has) follow it
@@ -19,7 +20,7 @@
 --   0.1.0 wrote, courier, # ship date (days since the year 0), # the same since 1970, state and record (packed), meta (JSON, for the change log), # status (its number),
 --   # e = exact values, e times: # the shipments with the value (set), their bitmap follows it
 --
--- Index members are ids of twelve digits, so that equal scores stand in the order of ids. A shipment whose status no
+-- Index members are ids of ARGV[7] digits, so that equal scores stand in the order of ids. A shipment whose status no
 -- courier event has changed stands in the indices by statusUpdatedAt with 0. Rows stand in the order of creation (columns.ts):
 -- ids only ever grow. The rank of a row is that in the index by id; where shipments may leave that index it is their score in it
 -- (number-rows.lua). Numbers of shipments that exist already are skipped.
@@ -27,11 +28,12 @@
 -- Reply: for each shipment its new id, or the id of the one that exists already, negative. When numbers or blocks are not the next ones, nothing
 -- is done, and the reply is -1, what the counter says, and for each channel how many rows it has.
 local call, pack, format = redis.call, struct.pack, string.format
-local partition, partitions, per = ARGV[1] + 0, ARGV[2] + 0, ARGV[3] + 0
+local partition, stride, per, digits = ARGV[1] + 0, ARGV[2] + 0, ARGV[3] + 0, ARGV[7] + 0
 local many, before, list = ARGV[4] + 0, ARGV[5] + 0, cmsgpack.unpack(ARGV[6])
+local padded = '%0' .. digits .. 'd'
 local channelCount, count = list[1] + 0, list[2] + 0
 local channels, shipments = {}, {}
-assert(partition >= 0 and partition < partitions and per >= 1 and per % 1 == 0 and many >= 0, 'a number')
+assert(partition >= 0 and partition < stride and digits >= 1 and per >= 1 and per % 1 == 0 and many >= 0, 'a number')
 
 -- part: row-log
 
@@ -54,7 +56,7 @@ for index = 1, count do
     assert(KEYS[set] and KEYS[set + 1], 'keys of an exact value')
     sets[value] = set
   end
-  local id = (before + index) * partitions + partition
+  local id = (before + index) * stride + partition
   shipments[index] = {key = KEYS[3 + index], id = id, channel = channels[channel], number = KEYS[number],
     given = KEYS[given], courier = courier, day = day, state = state, record = record, meta = meta, sets = sets,
     row = pack('<I4I4I4I4', id % 4294967296, 0, ship, math.floor(id / 4294967296) * 256 + status)}
@@ -81,7 +83,7 @@ local reply, names, metas = {}, {}, {}
 call('SET', KEYS[1], format('%d', before + count))
 for index, shipment in ipairs(shipments) do
   local id, channel = shipment.id, shipment.channel
-  local name, member, rank = format('%d', id), format('%012d', id), channel.rank
+  local name, member, rank = format('%d', id), format(padded, id), channel.rank
   local taken = shipment.given ~= shipment.number and call('HGET', shipment.given, shipment.courier)
   if taken or call('HSETNX', shipment.number, shipment.courier, name) == 0 then
     reply[index] = -(taken or call('HGET', shipment.number, shipment.courier))

@@ -4,7 +4,14 @@ import type { LaneFacts } from "#core/benchmarks/rules/lane.ts";
 import type { Fact } from "#core/events/rules/fact.ts";
 import { chunks, chunksBySize } from "#core/platform/process/chunks.ts";
 import { turns } from "#core/platform/process/next-turn.ts";
-import { binary, perPartition, type Redis, run, script } from "#core/platform/redis/client.ts";
+import {
+  binary,
+  perPart,
+  perPartition,
+  type Redis,
+  run,
+  script,
+} from "#core/platform/redis/client.ts";
 import { type DeclaredKeys, declaredKeys } from "#core/platform/redis/declared-keys.ts";
 import {
   companyKeys,
@@ -86,13 +93,12 @@ export async function takeNumbers(
   >,
 ): Promise<void> {
   const groups = Map.groupBy(numbers, ({ shipmentId }) => shipmentPartition(shipmentId));
-  await perPartition(groups, async (partition, group) => {
+  const cut = (group: typeof numbers) => chunks(group, NUMBERS_PER_CALL);
+  await perPart(groups, cut, (partition, part) => {
     const keys = companyKeys(partition);
-    for (const part of chunks(group, NUMBERS_PER_CALL)) {
-      const names = part.map((one) => keys.numbers(one.channelId, one.trackingNumber));
-      const args = part.flatMap(({ courier, shipmentId }) => [courier, String(shipmentId)]);
-      await run<number>(redis, takeNumbersScript, names, args);
-    }
+    const names = part.map((one) => keys.numbers(one.channelId, one.trackingNumber));
+    const args = part.flatMap(({ courier, shipmentId }) => [courier, String(shipmentId)]);
+    return run<number>(redis, takeNumbersScript, names, args);
   });
 }
 
@@ -370,22 +376,22 @@ export async function commitShipments(
   // A stamp whose text exists twice would be read back as the earlier one, and a reconciliation would go in circles.
   const { fromMs, toMs } = repeatedHour(nowMs) ?? { fromMs: 0, toMs: 0 };
   const skipped = [String(fromMs / 1000), String(toMs / 1000)];
-  await perPartition(groups, async (partition, group) => {
+  const second = Math.floor(nowMs / 1000);
+  const numbers = [second, SHARED_SECOND_LIMIT, mappedWith, UNMAPPED_CODES_LIMIT].map(String);
+  const cut = (group: readonly (typeof writes)[number][]) =>
+    chunksBySize(group, CHANGES_PER_CALL, sizeOfWrite);
+  await perPart(groups, cut, async (partition, part) => {
     const names = companyKeys(partition);
     const { changes, ledger, mappingFloor, unmappedCodes } = names;
     const common = [changes, ledger, mappingFloor, unmappedCodes, logCountsKey(changes)];
-    const second = Math.floor(nowMs / 1000);
-    const numbers = [second, SHARED_SECOND_LIMIT, mappedWith, UNMAPPED_CODES_LIMIT].map(String);
-    for (const part of chunksBySize(group, CHANGES_PER_CALL, sizeOfWrite)) {
-      const keys: CallKeys = { ...declaredKeys(common), names };
-      const { rows, codes, changes: lines, texts } = callArguments(keys, part, stored);
-      const args = [...numbers, ...skipped, packList(rows), packList(codes), lines, ...texts];
-      const reply = await run<number[]>(redis, commitScript, keys.declared, args);
-      part.forEach(({ at }, position) => {
-        outcomes[at] = outcomeOf(reply[position]);
-      });
-      announce(redis, "change");
-    }
+    const keys: CallKeys = { ...declaredKeys(common), names };
+    const { rows, codes, changes: lines, texts } = callArguments(keys, part, stored);
+    const args = [...numbers, ...skipped, packList(rows), packList(codes), lines, ...texts];
+    const reply = await run<number[]>(redis, commitScript, keys.declared, args);
+    part.forEach(({ at }, position) => {
+      outcomes[at] = outcomeOf(reply[position]);
+    });
+    announce(redis, "change");
   });
   return outcomes;
 }

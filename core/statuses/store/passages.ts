@@ -1,7 +1,8 @@
 /** What happened to parcels before and after a code that no catalogue maps. */
 import { compareFacts, type Fact } from "#core/events/rules/fact.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
-import { companyKeys, PARTITIONS } from "#core/platform/redis/keys.ts";
+import { companyKeys } from "#core/platform/redis/keys.ts";
+import { partitionsOf } from "#core/platform/redis/partitions.ts";
 import { readHotHistories } from "#core/shipments/store/shipments.ts";
 import type { Passage } from "#core/statuses/rules/suggest-mapping.ts";
 
@@ -13,7 +14,7 @@ export async function readPassages(
   limit: number,
 ): Promise<Passage[]> {
   const perPartition = await Promise.all(
-    Array.from({ length: PARTITIONS }, (_, n) =>
+    partitionsOf("k").map((n) =>
       redis.zRange(companyKeys(n).unmappedShipments(courier, code), 0, limit - 1),
     ),
   );

@@ -4,12 +4,8 @@ import type { Configuration } from "#core/configuration/store/configuration.ts";
 import type { Fact } from "#core/events/rules/fact.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import { idsAfter } from "#core/platform/redis/ids-after.ts";
-import {
-  companyKeys,
-  companyPartition,
-  PARTITIONS,
-  unmappedName,
-} from "#core/platform/redis/keys.ts";
+import { companyKeys, companyPartition, unmappedName } from "#core/platform/redis/keys.ts";
+import { partitionCount } from "#core/platform/redis/partitions.ts";
 import type { ShipmentState } from "#core/shipments/rules/fold.ts";
 import { isDecidedAhead, refold, remapFacts } from "#core/shipments/rules/refold.ts";
 import {
@@ -121,7 +117,7 @@ export async function* shipmentsToRemap(
   scope: RemapScope,
   from: RemapCursor,
 ): AsyncGenerator<ShipmentPage> {
-  for (let partition = from.partition; partition < PARTITIONS; partition += 1) {
+  for (let partition = from.partition; partition < partitionCount("k"); partition += 1) {
     const { isScan } = scope;
     const channels = isScan ? channelSets(configuration, partition) : [];
     const lists = new Set(await unmappedSets(redis, partition, scope));

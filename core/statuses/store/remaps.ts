@@ -15,8 +15,9 @@ import type { CourierEntity } from "#core/configuration/rules/entities.ts";
 import { bumpVersion, readEntity, saveEntity } from "#core/configuration/store/entities.ts";
 import { expectSetupLock } from "#core/configuration/store/setup-lock.ts";
 import { type Redis, run, script } from "#core/platform/redis/client.ts";
-import { companyKeys, PARTITIONS, REMAP_KEYS } from "#core/platform/redis/keys.ts";
+import { companyKeys, REMAP_KEYS } from "#core/platform/redis/keys.ts";
 import { type Lock, LockLost, takeLock } from "#core/platform/redis/lock.ts";
+import { partitionsOf } from "#core/platform/redis/partitions.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 import { type CatalogueEntry, pairsOf, sameMapping } from "#core/statuses/rules/map-status.ts";
 import saveSource from "./save-remap.lua" with { type: "text" };
@@ -137,7 +138,7 @@ export function remapped(entries: readonly RemapEntry[]): RemapEntry[] {
  */
 export async function activateRemap(redis: Redis, id: string, version: number): Promise<void> {
   await expectSetupLock();
-  const partitions = Array.from({ length: PARTITIONS }, (_, n) => companyKeys(n));
+  const partitions = partitionsOf("k").map(companyKeys);
   await Promise.all(partitions.map(({ mappingFloor }) => redis.set(mappingFloor, String(version))));
   const untold = await Promise.all(partitions.map(({ ledger }) => redis.hGet(ledger, "untold")));
   const key = REMAP_KEYS.remap(id);

@@ -3,10 +3,10 @@ import { type Redis, run, script } from "#core/platform/redis/client.ts";
 import {
   companyKeys,
   companyPartition,
-  PARTITIONS,
   shipmentPartition,
   unmappedName,
 } from "#core/platform/redis/keys.ts";
+import { partitionsOf } from "#core/platform/redis/partitions.ts";
 import forgetUnmappedSource from "./forget-unmapped.lua" with { type: "text" };
 
 const forgetUnmappedScript = script(forgetUnmappedSource);
@@ -25,9 +25,7 @@ export interface UnmappedCode {
 
 /** Every unmapped code, summed over the partitions, the most shipments first. */
 export async function readUnmappedCodes(redis: Redis): Promise<UnmappedCode[]> {
-  const perPartition = await Promise.all(
-    Array.from({ length: PARTITIONS }, (_, n) => readPartition(redis, n)),
-  );
+  const perPartition = await Promise.all(partitionsOf("k").map((n) => readPartition(redis, n)));
   const byName = Map.groupBy(perPartition.flat(), ({ courier, code }) =>
     unmappedName(courier, code),
   );

@@ -5,8 +5,9 @@
  */
 
 import type { Redis } from "#core/platform/redis/client.ts";
-import { PARTITIONS, webhookKeys } from "#core/platform/redis/keys.ts";
+import { webhookKeys } from "#core/platform/redis/keys.ts";
 import { type Lock, takeLock } from "#core/platform/redis/lock.ts";
+import { partitionsOf } from "#core/platform/redis/partitions.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 import type { AlertKind } from "#core/webhooks/rules/alert-mail.ts";
 
@@ -33,9 +34,8 @@ export interface Alert {
 
 /** The oldest alerts of every partition, at most `limit` of each. */
 export async function readAlerts(redis: Redis, limit: number): Promise<Alert[]> {
-  const partitions = Array.from({ length: PARTITIONS }, (_, n) => n);
   const read = await Promise.all(
-    partitions.map((n) => redis.xRange(webhookKeys(n).alerts, "-", "+", { COUNT: limit })),
+    partitionsOf("k").map((n) => redis.xRange(webhookKeys(n).alerts, "-", "+", { COUNT: limit })),
   );
   return read.flatMap((entries, partition) =>
     (entries ?? []).map(({ id, message }) => ({

@@ -7,15 +7,16 @@ import type { AttemptRow } from "#core/benchmarks/rules/attempt-row.ts";
 import type { LogItem } from "#core/platform/log/consumer.ts";
 import raiseSource from "#core/platform/log/raise-field.lua" with { type: "text" };
 import { type Redis, run, script } from "#core/platform/redis/client.ts";
-import { attemptCountsKey, PARTITIONS, webhookKeys } from "#core/platform/redis/keys.ts";
+import { attemptCountsKey, webhookKeys } from "#core/platform/redis/keys.ts";
+import { partitionsOf } from "#core/platform/redis/partitions.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 
 const raiseScript = script(raiseSource);
 
-/** Attempts that wait in a partition: about 12 MB. */
+/** Over all partitions, in equal shares: about 190 MB. */
 export const ATTEMPTS_WAITING = limit(
-  62_500,
-  "webhook attempts waiting for ClickHouse, per company partition",
+  1_000_000,
+  "webhook attempts waiting for ClickHouse, in equal shares of the partitions",
   "counted, not logged; deliveries go on",
 );
 
@@ -72,7 +73,7 @@ export interface AttemptCounts {
 /** Over all partitions. */
 export async function readAttemptCounts(redis: Redis): Promise<AttemptCounts> {
   const hashes = await Promise.all(
-    Array.from({ length: PARTITIONS }, (_, n) => redis.hGetAll(webhookKeys(n).attemptCounts)),
+    partitionsOf("k").map((n) => redis.hGetAll(webhookKeys(n).attemptCounts)),
   );
   const sum = (field: string) =>
     hashes.reduce((total, hash) => total + Number(hash[field] ?? 0), 0);

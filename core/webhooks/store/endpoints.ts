@@ -25,9 +25,9 @@ import {
   companyPartition,
   DELETED_WEBHOOKS_KEY,
   FAILING_FROM,
-  PARTITIONS,
   webhookKeys,
 } from "#core/platform/redis/keys.ts";
+import { partitionsOf } from "#core/platform/redis/partitions.ts";
 import { type Missing, orMissing } from "#core/platform/redis/unavailable-shard.ts";
 import { ENDPOINTS_PER_CHANNEL } from "#core/setup/rules/setup.ts";
 import { drainQueues, ITEMS_PER_CALL } from "#core/webhooks/store/deliveries/deliveries.ts";
@@ -255,9 +255,8 @@ export async function readFailing(
   untilMs: number,
   missing?: Missing,
 ): Promise<FailingEndpoint[]> {
-  const partitions = Array.from({ length: PARTITIONS }, (_, n) => n);
   const found = await Promise.all(
-    partitions.map((n) => {
+    partitionsOf("k").map((n) => {
       const { failing } = webhookKeys(n);
       const reading = redis.zRangeWithScores(failing, "-inf", untilMs, { BY: "SCORE" });
       return reading.catch(orMissing(redis, missing, failing, []));

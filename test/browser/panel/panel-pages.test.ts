@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, Page } from "playwright-core";
 import {
-  CHANGE_LOGS,
+  changeLogs,
   companyKeys,
   companyPartition,
   deadLetterKey,
@@ -102,7 +102,7 @@ async function addJobs({ redis, live }: TestRuntime): Promise<void> {
 
 /** As a consumer leaves it. */
 async function addDeadLetter({ redis }: TestRuntime): Promise<void> {
-  const [log = ""] = CHANGE_LOGS;
+  const [log = ""] = changeLogs();
   await redis.xAdd(deadLetterKey(log), "*", {
     log,
     group: "webhooks",

@@ -5,7 +5,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Browser } from "playwright-core";
 import { subscriberOf } from "#core/platform/http/peer.ts";
-import { companyTag, courierRateKey, eventKeys, PARTITIONS } from "#core/platform/redis/keys.ts";
+import { companyTag, courierRateKey, eventKeys } from "#core/platform/redis/keys.ts";
+import { partitionsOf } from "#core/platform/redis/partitions.ts";
 import type { Running } from "#core/runtime/runtime.ts";
 import { startPanel } from "#panel/main.ts";
 import type { Overview } from "#panel/server/operations/overview-view.ts";
@@ -52,13 +53,13 @@ async function overview(): Promise<Overview> {
 const alarmsOf = ({ alarms }: Overview) => alarms.map(({ code }) => code);
 
 test("without a shard an operator logs in and reads the overview, which says what is missing; once it is back nothing is", async () => {
-  for (let n = 0; n < PARTITIONS; n += 1) {
+  for (const n of partitionsOf("e")) {
     await runtime.redis.hIncrBy(eventKeys(n).ledger, "received:GLS_ITA", 1);
   }
   const whole = await overview();
   expect([whole.missing, whole.stores.redis.away, whole.ledger.received]).toEqual([[], [], 16]);
   expect(alarmsOf(whole)).not.toContain("REDIS_PART_AWAY");
-  const tags = Array.from({ length: PARTITIONS }, (_, n) => [`{e${n}}`, companyTag(n)]).flat();
+  const tags = partitionsOf("e").flatMap((n) => [`{e${n}}`, companyTag(n)]);
   const places = new Map<string, number>();
   for (const tag of tags) places.set(tag, await cluster.shardOf(tag));
   const lost = tags.filter((tag) => places.get(tag) === 0);

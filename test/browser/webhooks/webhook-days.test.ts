@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, Locator, Page } from "playwright-core";
 import type { CourierEvent } from "#core/events/rules/event.ts";
-import { EVENT_LOGS } from "#core/platform/redis/keys.ts";
+import { eventLogs } from "#core/platform/redis/keys.ts";
 import { announce } from "#core/platform/redis/wake.ts";
 import type { Running, StartRole } from "#core/runtime/runtime.ts";
 import { verifySignature } from "#core/webhooks/rules/signature.ts";
@@ -53,7 +53,7 @@ beforeAll(async () => {
   shipmentIds = [];
   for (const parcel of PARCELS) shipmentIds.push(await addShipment(runtime, parcel));
   // An entry that no version of ours has written: it becomes a dead letter after some tries.
-  await runtime.redis.xAdd(EVENT_LOGS[0] ?? "", "*", { e: "no event" });
+  await runtime.redis.xAdd(eventLogs()[0] ?? "", "*", { e: "no event" });
   announce(runtime.redis, "event");
   browser = await openBrowser();
 }, 300_000);

@@ -8,7 +8,7 @@ import { advanceClock } from "#core/configuration/store/live.ts";
 import { readCourierCounts } from "#core/events/store/courier-counts.ts";
 import type { LogItem } from "#core/platform/log/consumer.ts";
 import { logEntry } from "#core/platform/log/log-entry.ts";
-import { CHANGE_LOGS } from "#core/platform/redis/keys.ts";
+import { changeLogs } from "#core/platform/redis/keys.ts";
 import { splitChanges } from "#core/shipments/store/change-log.ts";
 import { event, push } from "#test/support/clients/courier.ts";
 import { seededRandom } from "#test/support/data/lanes.ts";
@@ -27,7 +27,8 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
     product = await openTestAnalytics(testSetup(), kind);
     const { redis } = product.runtime;
     // A group that acknowledges nothing keeps every entry in its log.
-    for (const key of CHANGE_LOGS) await redis.xGroupCreate(key, "keeper", "0", { MKSTREAM: true });
+    for (const key of changeLogs())
+      await redis.xGroupCreate(key, "keeper", "0", { MKSTREAM: true });
   });
 
   afterAll(() => product?.end());
@@ -55,7 +56,7 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
 
   async function collectEntries(): Promise<void> {
     entries.length = 0;
-    for (const key of CHANGE_LOGS) {
+    for (const key of changeLogs()) {
       const found = await product.runtime.redis.xRange(key, "-", "+");
       for (const { id, message } of found ?? []) {
         entries.push(...logEntry(key, id, message, splitChanges).items);

@@ -21,12 +21,7 @@ import { encodeLoggedEvent } from "#core/events/store/event-log.ts";
 import { Problem } from "#core/platform/errors/problem.ts";
 import { MAX_TRIES, readDueRetries, settleRetries } from "#core/platform/log/retries.ts";
 import { binary } from "#core/platform/redis/client.ts";
-import {
-  companyKeys,
-  companyPartition,
-  EVENT_LOGS,
-  retriesKey,
-} from "#core/platform/redis/keys.ts";
+import { companyKeys, companyPartition, eventLogs, retriesKey } from "#core/platform/redis/keys.ts";
 import { LockLost } from "#core/platform/redis/lock.ts";
 import { searchBoth } from "#core/search/store/archive-search.ts";
 import { readShipments } from "#core/shipments/store/shipments.ts";
@@ -97,7 +92,7 @@ function lateEvent(shipmentId: number, at: number) {
   const one = event({ trackingNumber: "any" });
   const logged = { courier: "GLS_ITA", factKey: one.eventId.slice(-11), event: one };
   const line = encodeLoggedEvent({ ...logged, shipmentId, receivedAtMs: 1, messageIndex: at });
-  return { key: EVENT_LOGS[0] ?? "", id: `1-${at}`, fields: { e: line } };
+  return { key: eventLogs()[0] ?? "", id: `1-${at}`, fields: { e: line } };
 }
 
 const leavingOf = (some: readonly number[]) => opened.leavingOf(some);
@@ -438,7 +433,7 @@ describe("while the archive is away", () => {
 
   test("it never becomes a dead letter", async () => {
     const { redis } = runtime;
-    const [log = ""] = EVENT_LOGS;
+    const [log = ""] = eventLogs();
     const key = retriesKey(log, "track");
     const text = JSON.stringify({ id: "1-0", entry: "{}", tries: 0, waited: 1 });
     await redis.zAdd(key, { score: 0, value: text });

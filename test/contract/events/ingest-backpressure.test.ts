@@ -6,7 +6,7 @@ import { seenBucket } from "#core/events/store/seen.ts";
 import { trimLog } from "#core/platform/log/streams.ts";
 import { createLog } from "#core/platform/process/log.ts";
 import { connectRedis } from "#core/platform/redis/client.ts";
-import { CHANGE_LOGS, EVENT_LOGS, logCountsKey, PARTITIONS } from "#core/platform/redis/keys.ts";
+import { changeLogs, eventLogs, logCountsKey } from "#core/platform/redis/keys.ts";
 import { applySetupFile, type Running } from "#core/runtime/runtime.ts";
 import { readLedger, readQueueDepths } from "#core/webhooks/store/deliveries/ledger.ts";
 import { startIngest } from "#ingest/main.ts";
@@ -19,6 +19,7 @@ import { type RestartableRedis, startRestartableRedis } from "#test/support/serv
 
 const HIGH_WATER = 1_000;
 /** Events one log takes. */
+const PARTITIONS = 16;
 const SHARE = Math.ceil(HIGH_WATER / PARTITIONS);
 
 let server: RestartableRedis;
@@ -28,7 +29,11 @@ let url: string;
 
 beforeAll(async () => {
   server = await startRestartableRedis();
-  runtime = await openTestRuntime(testSetup(), { LOG_HIGH_WATER: String(HIGH_WATER) }, server);
+  runtime = await openTestRuntime(
+    testSetup(),
+    { LOG_HIGH_WATER: String(HIGH_WATER), STORE_PARTITIONS: String(PARTITIONS) },
+    server,
+  );
   ingest = await startIngest(runtime);
   url = ingest.url ?? "";
   await addShipment(runtime, "TN1");
@@ -52,7 +57,7 @@ const eventsOf = (partition: number, count: number) =>
 
 /** What track does, at once. */
 async function drain(): Promise<void> {
-  for (const log of EVENT_LOGS) {
+  for (const log of eventLogs()) {
     await runtime.redis.xTrim(log, "MAXLEN", 0);
     await trimLog(runtime.redis, "event", log);
   }
@@ -67,7 +72,7 @@ async function fill(log: string, changes: number): Promise<void> {
 describe("the change log at its high-water mark", () => {
   test("holds events back until its readers have caught up", async () => {
     await drain();
-    const log = CHANGE_LOGS[0] ?? "";
+    const log = changeLogs()[0] ?? "";
     const { changeLog } = await readQueueDepths(runtime.redis);
     await fill(log, HIGH_WATER - 1 - changeLog);
     expect((await push(url, eventsOf(1, 1))).status).toBe(200);
@@ -172,7 +177,9 @@ describe("Redis down", () => {
       const known = answers[at]?.status === 200 ? 2 : body.duplicate;
       expect([body.duplicate, body.accepted + body.duplicate]).toEqual([known, 2]);
     }
-    const entries = await Promise.all(EVENT_LOGS.map((key) => runtime.redis.xRange(key, "-", "+")));
+    const entries = await Promise.all(
+      eventLogs().map((key) => runtime.redis.xRange(key, "-", "+")),
+    );
     const logged = entries
       .flatMap((own) => own ?? [])
       .flatMap(({ message }) => splitEvents(message));

@@ -17,12 +17,12 @@ import {
 } from "#core/events/store/parked.ts";
 import { bucketKeys, GENERATION_DAYS, seenBucket, seenLayout } from "#core/events/store/seen.ts";
 import {
-  PARTITIONS,
   parkedCountsKey,
   parkedDueKey,
   type Reference,
   trackingReference,
 } from "#core/platform/redis/keys.ts";
+import { partitionCount } from "#core/platform/redis/partitions.ts";
 import { startIngest } from "#ingest/main.ts";
 import { event, push } from "#test/support/clients/courier.ts";
 import { testSetup } from "#test/support/data/setup.ts";
@@ -36,7 +36,7 @@ const DAY_MS = DAY_SECONDS * 1000;
 
 let url: string;
 
-const runtime = forAll(() => openTestRuntime(testSetup()));
+const runtime = forAll(() => openTestRuntime(testSetup(), { STORE_PARTITIONS: "16" }));
 const ingest = forAll(() => startIngest(runtime));
 beforeAll(async () => {
   url = ingest.url ?? "";
@@ -160,7 +160,7 @@ describe("parked events", () => {
   }
 
   test("of a partition: its share of the limit is kept, one more is answered and not kept", async () => {
-    const limit = 5 * PARTITIONS;
+    const limit = 5 * partitionCount("t");
     const outcomes = [];
     for (let sent = 0; sent < 6; sent += 1) {
       outcomes.push(...(await park(referenceOf(2), parked(T0), limit)));
@@ -170,7 +170,7 @@ describe("parked events", () => {
   });
 
   test("a resend takes no further place, an applied one gives its place back", async () => {
-    const limit = 2 * PARTITIONS;
+    const limit = 2 * partitionCount("t");
     const [reference, other] = [referenceOf(4), referenceOf(4)];
     const [first, second, third] = [parked(T0), parked(T0), parked(T0)];
     for (let sent = 0; sent < 3; sent += 1) await park(reference, first, limit);
@@ -225,7 +225,7 @@ describe("parked events", () => {
   });
 
   test("places of days that are over are free again", async () => {
-    const limit = PARTITIONS;
+    const limit = partitionCount("t");
     await park(referenceOf(6), parked(T0), limit);
     expect(await park(referenceOf(6), parked(T0 + PARKED_KEPT_MS), limit)).toEqual(["full"]);
     const later = T0 + PARKED_KEPT_MS + DAY_MS;

@@ -9,7 +9,7 @@ import {
   SHIPMENTS_PER_REFERENCE,
 } from "#core/events/store/references.ts";
 import { seenBucket, seenLayout } from "#core/events/store/seen.ts";
-import { EVENT_LOGS, trackingReference } from "#core/platform/redis/keys.ts";
+import { eventLogs, trackingReference } from "#core/platform/redis/keys.ts";
 import { readHistory, readShipments } from "#core/shipments/store/shipments.ts";
 import { readBalance } from "#core/webhooks/store/deliveries/ledger.ts";
 import { classify, PASSES } from "#ingest/messages/classify.ts";
@@ -319,7 +319,7 @@ describe("crashes and races", () => {
     const { redis, live, config } = runtime;
     const waiting = await readBalance(redis, live.configuration());
     expect([waiting.waiting, waiting.difference.applied]).toEqual([3, 0]);
-    const [log = ""] = EVENT_LOGS.slice(seenBucket("GLS_ITA", one.eventId).partition);
+    const [log = ""] = eventLogs().slice(seenBucket("GLS_ITA", one.eventId).partition);
     const [entry] = (await redis.xRevRange(log, "+", "-", { COUNT: 1 })) ?? [];
     const parts = splitEvents(entry?.message ?? {});
     expect(parts).toHaveLength(3);

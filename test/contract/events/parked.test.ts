@@ -18,7 +18,7 @@ import { type GroupName, readLags } from "#core/platform/log/streams.ts";
 import { chunks } from "#core/platform/process/chunks.ts";
 import {
   companyKeys,
-  EVENT_LOGS,
+  eventLogs,
   externalReference,
   shipmentPartition,
   trackingReference,
@@ -154,7 +154,7 @@ describe("an event that was parked is released", () => {
     await push(tracking.url, events);
     const { redis, live, config } = runtime;
     const handle = trackHandler({ redis, live, eventsPerDay: config.eventsPerDay });
-    const entries = await Promise.all(EVENT_LOGS.map(waitingIn));
+    const entries = await Promise.all(eventLogs().map(waitingIn));
     for (let times = 0; times < 3; times += 1) expect(await handle(entries.flat())).toEqual([]);
     const expected = events.map((one, at) => idsOf(one, ...parked.slice(at, at + 1)));
     const found = await Promise.all(ids.map(held));

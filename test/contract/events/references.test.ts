@@ -7,7 +7,7 @@ import {
 } from "#core/events/store/references.ts";
 import { startConsumer } from "#core/platform/log/consumer.ts";
 import {
-  CHANGE_LOGS,
+  changeLogs,
   companyKeys,
   deadLetterKey,
   shipmentPartition,
@@ -124,7 +124,7 @@ test("an entry that is none of ours fails alone", async () => {
   const failures = await referencesHandler({ redis, live, eventsPerDay: 1_000 })([bad, good]);
   expect(failures.map(({ entry }) => entry)).toEqual([bad]);
   expect(await statusOf(id)).toBe("PENDING");
-  expect(await redis.exists(CHANGE_LOGS.map(deadLetterKey))).toBe(0);
+  expect(await redis.exists(changeLogs().map(deadLetterKey))).toBe(0);
 });
 
 for (const [count, sizes] of [

@@ -15,13 +15,7 @@ import {
 } from "#core/platform/log/retries.ts";
 import { readLags } from "#core/platform/log/streams.ts";
 import { registry } from "#core/platform/process/metrics.ts";
-import {
-  CHANGE_LOGS,
-  deadLetterKey,
-  EVENT_LOGS,
-  retriesKey,
-  retryAgesKey,
-} from "#core/platform/redis/keys.ts";
+import { changeLogs, deadLetterKey, retriesKey, retryAgesKey } from "#core/platform/redis/keys.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { openTestPanel, type TestPanel } from "#test/support/product/panel.ts";
@@ -30,7 +24,7 @@ import { openTestRuntime, type TestRuntime } from "#test/support/product/runtime
 let runtime: TestRuntime;
 let panel: TestPanel;
 const consumers: Consumer[] = [];
-const log = CHANGE_LOGS[5] ?? "";
+const log = "{k5}:changes";
 
 /** What each group was handed, and entries that group "webhooks" fails. */
 const seen = { webhooks: [] as string[], references: [] as string[] };
@@ -45,9 +39,9 @@ const handler =
   };
 
 beforeAll(async () => {
-  runtime = await openTestRuntime(testSetup());
+  runtime = await openTestRuntime(testSetup(), { STORE_PARTITIONS: "16" });
   panel = await openTestPanel(runtime);
-  const common = { redis: runtime.redis, log: runtime.log, source: "change", batch: 10 } as const;
+  const common = { redis: runtime.redis, log: runtime.log, source: "change", batch: 160 } as const;
   consumers.push(
     startConsumer({ ...common, group: "webhooks", handler: handler("webhooks") }),
     startConsumer({ ...common, group: "references", handler: handler("references") }),
@@ -114,7 +108,7 @@ test("one that fails again is a dead letter again with the new reason", async ()
 });
 
 test("pages follow each other over all logs, the newest first, without gap or repetition", async () => {
-  const logs = [CHANGE_LOGS[0] ?? "", log, CHANGE_LOGS[11] ?? ""];
+  const logs = ["{k0}:changes", log, "{k11}:changes"];
   for (let n = 0; n < 25; n += 1) await deadLetter(`9-${n}`, logs[n % 3]);
   const found: string[] = [];
   let query = "?limit=4";
@@ -132,7 +126,8 @@ test("pages follow each other over all logs, the newest first, without gap or re
 });
 
 test("all are redriven with one call, those of every log and none twice", async () => {
-  for (let n = 0; n < 250; n += 1) await deadLetter(`10-${n}`, CHANGE_LOGS[n % CHANGE_LOGS.length]);
+  for (let n = 0; n < 250; n += 1)
+    await deadLetter(`10-${n}`, changeLogs()[n % changeLogs().length]);
   const all = (await letters("?limit=1000")).items.map(
     ({ entryId }: { entryId: string }) => entryId,
   );
@@ -174,7 +169,7 @@ test("a letter that cannot be driven again stays, and holds up neither the call 
 });
 
 describe("a log with as many dead letters as it keeps", () => {
-  const full = CHANGE_LOGS[9] ?? "";
+  const full = "{k9}:changes";
   const LIMIT = 3;
 
   /** Fails for the last time. */
@@ -209,7 +204,7 @@ describe("a log with as many dead letters as it keeps", () => {
 
   test("reports it in a metric, and the entry is processed once its fault is fixed", async () => {
     const { redis } = runtime;
-    const stuck = CHANGE_LOGS[10] ?? "";
+    const stuck = "{k10}:changes";
     const pipeline = redis.multi();
     for (let n = 0; n < DEAD_LETTERS_PER_LOG; n += 1)
       pipeline.xAdd(deadLetterKey(stuck), "*", { n: "" });
@@ -239,10 +234,10 @@ describe("a log with as many dead letters as it keeps", () => {
 });
 
 test("one is discarded with a reason, which the audit log keeps, and the books still balance", async () => {
-  const key = deadLetterKey(EVENT_LOGS[3] ?? "");
+  const key = deadLetterKey("{e3}:log");
   const before = (await panel.call("GET", "/panel/api/overview")).body.ledger;
   await runtime.redis.xAdd(key, "*", {
-    log: EVENT_LOGS[3] ?? "",
+    log: "{e3}:log",
     group: "track",
     id: "7-1",
     reason: "no",

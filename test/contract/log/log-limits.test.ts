@@ -11,7 +11,7 @@ import {
   splitEvents,
 } from "#core/events/store/event-log.ts";
 import { bucketKeys, SEEN_TTL_SECONDS, seenBucket, seenLayout } from "#core/events/store/seen.ts";
-import { CHANGE_LOGS, eventKeys } from "#core/platform/redis/keys.ts";
+import { changeLogs, eventKeys } from "#core/platform/redis/keys.ts";
 import { decodeChangeEntry, splitChanges } from "#core/shipments/store/change-log.ts";
 import { trackHandler } from "#processors/track/track.ts";
 import { event } from "#test/support/clients/courier.ts";
@@ -113,7 +113,7 @@ test(`an entry of the event log holds ${LIMIT} events, and one more stands in th
 /** @returns shipments of the changes, by entry, the largest first */
 async function apply(ids: readonly number[]): Promise<number[][]> {
   const { redis } = runtime;
-  for (const key of CHANGE_LOGS) await redis.xTrim(key, "MAXLEN", 0);
+  for (const key of changeLogs()) await redis.xTrim(key, "MAXLEN", 0);
   const track = trackHandler({ ...runtime, eventsPerDay: runtime.config.eventsPerDay });
   const entries = ids.map((shipmentId, messageIndex) => {
     const { event: one, seen } = seenEvent();
@@ -122,7 +122,7 @@ async function apply(ids: readonly number[]): Promise<number[][]> {
     return { key: eventKeys(0).log, id: `${messageIndex}-0`, fields: { e } };
   });
   expect(await track(entries)).toEqual([]);
-  const logged = await Promise.all(CHANGE_LOGS.map((key) => redis.xRange(key, "-", "+")));
+  const logged = await Promise.all(changeLogs().map((key) => redis.xRange(key, "-", "+")));
   return logged
     .flatMap((own) => (own ?? []).map(({ message }) => splitChanges(message)))
     .map((changes) => changes.map((fields) => decodeChangeEntry(fields).shipmentId))

@@ -32,7 +32,7 @@ function save(...savings: readonly Saving[]): Promise<number[]> {
     const head = [natural, id, version, dateMs, deleted ? 1 : 0].map(String);
     return [...head, record, JSON.stringify({ added, removed })];
   });
-  return run<number[]>(store.redis, script(saveSource), keys, args);
+  return run<number[]>(store.redis, script(saveSource), keys, ["12", ...args]);
 }
 
 const order = (id: number) => store.redis.hGetAll(`order:${id}`);

@@ -11,7 +11,7 @@ import { newReceiverId } from "#core/configuration/store/receiver-entity.ts";
 import { beginRequest, endRequest, KEYS_PER_CALLER } from "#core/merchants/store/idempotency.ts";
 import { route } from "#core/platform/http/access.ts";
 import { openApiDocument } from "#core/platform/openapi/document.ts";
-import { CHANGE_LOGS, deadLetterKey, panelRequestKeys } from "#core/platform/redis/keys.ts";
+import { changeLogs, deadLetterKey, panelRequestKeys } from "#core/platform/redis/keys.ts";
 import type { Running } from "#core/runtime/runtime.ts";
 import { createPanelApp } from "#panel/server/app.ts";
 import { PANEL_API } from "#panel/server/openapi.ts";
@@ -280,7 +280,7 @@ async function newRemap(): Promise<string> {
 }
 
 async function newDeadLetter(): Promise<string> {
-  const [log = ""] = CHANGE_LOGS;
+  const [log = ""] = changeLogs();
   const entry = JSON.stringify({ s: "1", change: "{}" });
   const fields = { log, group: "notify", id: "7-1", reason: "x", entry };
   const id = await runtime.redis.xAdd(deadLetterKey(log), "*", fields);

@@ -3,7 +3,7 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { pino } from "pino";
 import { ALARMS, codeOf } from "#core/alarms/rules/alarm.ts";
-import { deadLetterKey, EVENT_LOGS } from "#core/platform/redis/keys.ts";
+import { deadLetterKey, eventLogs } from "#core/platform/redis/keys.ts";
 import { startPanel } from "#panel/main.ts";
 import { createFeed } from "#panel/server/http/feed.ts";
 import { alarmsOf, rememberAlarms } from "#panel/server/operations/alarms.ts";
@@ -117,7 +117,7 @@ describe("alarms", () => {
   test("say what is wrong, the gravest first, and since when", async () => {
     const calm = await overview();
     expect(calm.alarms.map(({ code }) => code)).toEqual(["CLICKHOUSE_UNAVAILABLE"]);
-    await runtime.redis.xAdd(deadLetterKey(EVENT_LOGS[0] ?? ""), "*", { group: "track" });
+    await runtime.redis.xAdd(deadLetterKey(eventLogs()[0] ?? ""), "*", { group: "track" });
     const found = await eventually(async () => {
       const { alarms } = await overview();
       return alarms.length > 1 && alarms;

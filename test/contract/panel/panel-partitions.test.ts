@@ -1,7 +1,7 @@
 /** What each partition takes, as the panel and `npx waybill slots` show it (docs/operations/redis.md, "Placement"). */
 import { expect, test } from "bun:test";
 import { readPartitionLoads, startCallCounts } from "#core/placement/store/partition-load.ts";
-import { companyTag, PARTITION_TAGS, shipmentPartition } from "#core/platform/redis/keys.ts";
+import { companyTag, partitionTags, shipmentPartition } from "#core/platform/redis/keys.ts";
 import { takeCalls } from "#core/platform/redis/partition-calls.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { addShipment } from "#test/support/data/shipments.ts";
@@ -14,7 +14,7 @@ import { startRedisServer } from "#test/support/servers/redis-server.ts";
 const KEYS = 6_000;
 const VALUE = "x".repeat(1_000);
 
-const runtime = forAll(() => openTestRuntime(testSetup()));
+const runtime = forAll(() => openTestRuntime(testSetup(), { STORE_PARTITIONS: "16" }));
 const panel = forAll(() => openTestPanel(runtime));
 
 test("the bytes of a partition are estimated from random keys, whatever the number of keys", async () => {
@@ -28,7 +28,7 @@ test("the bytes of a partition are estimated from random keys, whatever the numb
     await pipeline.execAsPipeline();
   }
   const loads = await readPartitionLoads(redis);
-  expect(loads.map(({ tag }) => tag)).toEqual(PARTITION_TAGS);
+  expect(loads.map(({ tag }) => tag)).toEqual(partitionTags());
   const bytesOf = (name: string) => loads.find(({ tag }) => tag === name)?.bytes ?? 0;
   // A value of 1,000 bytes takes about 1,100; the estimate is good to a tenth or two.
   expect(bytesOf("{t3}") / (0.75 * KEYS * 1_100)).toBeGreaterThan(0.8);
@@ -51,7 +51,7 @@ test("calls are counted by the partition of their first key, added up when a pro
   expect(loads.find((one) => one.tag === tag)?.calls).toBeGreaterThan(0);
   const { status, body } = await panel.call("GET", "/panel/api/partitions");
   expect(status).toBe(200);
-  expect(body).toHaveLength(PARTITION_TAGS.length);
+  expect(body).toHaveLength(partitionTags().length);
   const wanted = { partition: tag, master: null, bytes: expect.any(Number), callsPerSecond: 0 };
   expect(body.find((one: { partition: string }) => one.partition === tag)).toEqual(wanted);
 });
@@ -63,8 +63,8 @@ test("`waybill slots` lists the partitions of one server, and refuses to place t
     outcomeOf(startCommand(["bun", "cli/main.ts", "slots", ...args], env));
   const listed = await run();
   expect([listed.status, listed.errors]).toEqual([0, ""]);
-  expect(listed.output.match(/the one server$/gm)).toHaveLength(PARTITION_TAGS.length);
-  expect(JSON.parse((await run("--json")).output)).toHaveLength(PARTITION_TAGS.length);
+  expect(listed.output.match(/the one server$/gm)).toHaveLength(partitionTags().length);
+  expect(JSON.parse((await run("--json")).output)).toHaveLength(partitionTags().length);
   const refused = await run("--masters", "3").finally(server.stop);
   expect([refused.status, refused.errors]).toEqual([
     1,

@@ -4,20 +4,14 @@ import { keyUsers } from "#core/configuration/store/keyring.ts";
 import {
   checkLayout,
   LAYOUT,
-  LayoutRefused,
   migrateStore,
   OLD_PROCESSES_LIMIT_MS,
 } from "#core/configuration/store/layout.ts";
+import { LayoutRefused } from "#core/configuration/store/layout-refused.ts";
 import { MIGRATIONS, type Migration } from "#core/configuration/store/migrations.ts";
 import { createLog } from "#core/platform/process/log.ts";
 import { connectCluster, connectRedis, type Redis } from "#core/platform/redis/client.ts";
-import {
-  companyTag,
-  KEY_USERS_KEY,
-  KEYRING_KEY,
-  LAYOUT_KEY,
-  PARTITIONS,
-} from "#core/platform/redis/keys.ts";
+import { companyTag, KEY_USERS_KEY, KEYRING_KEY, LAYOUT_KEY } from "#core/platform/redis/keys.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { PANEL_TOKEN, productEnv } from "#test/support/product/product.ts";
 import { startTestCluster } from "#test/support/servers/redis-cluster.ts";
@@ -25,6 +19,8 @@ import { startRedisProxy } from "#test/support/servers/redis-proxy.ts";
 import { startTestRedis } from "#test/support/servers/servers.ts";
 import { STORES } from "#test/support/servers/stores.ts";
 
+/** Of the migrations here. */
+const PARTITIONS = 16;
 const log = createLog("silent");
 const numberKey = (n: number) => `${companyTag(n)}:a-number`;
 
@@ -51,7 +47,9 @@ const SLOW_PROCESS = `
   import { connectCluster, connectRedis } from "#core/platform/redis/client.ts";
   import { migrateStore } from "#core/configuration/store/layout.ts";
   const [, urls] = process.argv;
-  const log = createLog("silent");
+  /** Of the migrations here. */
+const PARTITIONS = 16;
+const log = createLog("silent");
   const redis = urls.includes(",") ? await connectCluster(urls.split(","), log) : await connectRedis(urls, log);
   await migrateStore(redis, log, [{
     version: 2,

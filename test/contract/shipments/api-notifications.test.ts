@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { takeWork } from "#core/merchants/store/jobs/work-queue.ts";
-import { MESSAGES_PER_PARTITION } from "#core/merchants/store/messages.ts";
+import { MESSAGES_WAITING } from "#core/merchants/store/messages.ts";
 import { companyTag, shipmentPartition, workKeys } from "#core/platform/redis/keys.ts";
 import type { Running } from "#core/runtime/runtime.ts";
 import { startNotify } from "#processors/notify/start.ts";
@@ -315,7 +315,7 @@ describe("503", () => {
     const id = await create();
     const { waiting } = workKeys(companyTag(shipmentPartition(id)), "messages");
     const far = Date.now() + 1e12;
-    const fillers = Array.from({ length: MESSAGES_PER_PARTITION }, (_, n) => ({
+    const fillers = Array.from({ length: MESSAGES_WAITING }, (_, n) => ({
       score: far,
       value: `filler-${n}`,
     }));

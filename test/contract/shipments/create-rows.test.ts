@@ -6,8 +6,8 @@ import {
   companyPartition,
   indexMember,
   logCountsKey,
-  PARTITIONS,
 } from "#core/platform/redis/keys.ts";
+import { idAt, idStride } from "#core/platform/redis/partitions.ts";
 import { prepareShipment } from "#core/shipments/rules/new-shipment.ts";
 import type { ShipmentInput } from "#core/shipments/rules/shipment.ts";
 import { BYTES_PER_ROW, MANY_OF_ONE_VALUE, ROWS_PER_BLOCK } from "#core/shipments/store/columns.ts";
@@ -59,7 +59,7 @@ async function create(...numbers: readonly string[]): Promise<number[]> {
   return created.map(({ id, isNew }) => (isNew ? id : -id));
 }
 
-const idOf = (number: number) => number * PARTITIONS + partition;
+const idOf = (number: number) => idAt(number, partition);
 
 async function bytesOf(key: string): Promise<Buffer> {
   const bytes = (await binary(runtime.redis).get(key)) as Buffer | null;
@@ -164,7 +164,7 @@ test("what was created is one entry of the change log, and what exists already i
 });
 
 test("an id of more than 32 bits is cut into the two columns that hold it", async () => {
-  const first = (100 * 2 ** 32) / PARTITIONS;
+  const first = (100 * 2 ** 32) / idStride();
   await runtime.redis.set(keys.shipmentIds, String(first - 1));
   const [id = 0] = await create("A");
   expect(id).toBe(idOf(first));

@@ -1,7 +1,8 @@
 /** Creating shipments from several processes at once: ids, ranks in the index and rows of search agree whoever is faster. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { connectRedis, type Redis } from "#core/platform/redis/client.ts";
-import { companyKeys, companyPartition, PARTITIONS } from "#core/platform/redis/keys.ts";
+import { companyKeys, companyPartition } from "#core/platform/redis/keys.ts";
+import { idStride } from "#core/platform/redis/partitions.ts";
 import { searchShipments } from "#core/search/store/search.ts";
 import type { ShipmentInput } from "#core/shipments/rules/shipment.ts";
 import { BYTES_PER_ROW, ROWS_PER_BLOCK } from "#core/shipments/store/columns.ts";
@@ -78,7 +79,7 @@ test("processes that create in one channel at the same time assign every id once
   );
   const ids = outcomes.flat().flatMap((one) => (one.kind === "created" ? [one.id] : []));
   expect(new Set(ids).size).toBe(ROUNDS * 2 * EACH);
-  expect(new Set(ids.map((id) => id % PARTITIONS)).size).toBe(1);
+  expect(new Set(ids.map((id) => id % idStride())).size).toBe(1);
   await expectAgreement("acme-it", ROUNDS * 2 * EACH);
 }, 300_000);
 
@@ -104,7 +105,7 @@ test("rows continue in the next blocks, and no number is left out, while another
     ids.push(...outcomes.flatMap((one) => (one.kind === "created" ? [one.id] : [])));
   }
   const [first = 0] = ids;
-  expect(ids).toEqual(Array.from({ length: calls * PER_CALL }, (_, at) => first + at * PARTITIONS));
+  expect(ids).toEqual(Array.from({ length: calls * PER_CALL }, (_, at) => first + at * idStride()));
   const [last] = await create(clients[1] as Redis, "beta-it", [item("LAST")]);
   const count = 2 + calls * PER_CALL;
   const rank = count - 1;

@@ -13,7 +13,7 @@ import type { Redis } from "#core/platform/redis/client.ts";
 import { isFileRewriteMarked } from "#core/platform/redis/embedded/file-rewrite.ts";
 import {
   deadLetterKey,
-  EVENT_LOGS,
+  eventLogs,
   FILE_REWRITE_KEY,
   retriesKey,
   retryAgesKey,
@@ -176,7 +176,7 @@ async function plantAll(): Promise<void> {
   trackingUrl = (await detail()).body.trackingUrl;
 }
 
-const [LOG = ""] = EVENT_LOGS;
+const [LOG = ""] = eventLogs();
 
 function failedEntry(eventId: string): string {
   const times = { occurredAt: "2026-11-11T09:30:00Z", ...SIGNED } as Partial<CourierEvent>;

@@ -4,7 +4,7 @@ import type { CourierEvent } from "#core/events/rules/event.ts";
 import { encodeLoggedEvent } from "#core/events/store/event-log.ts";
 import { seenBucket } from "#core/events/store/seen.ts";
 import type { LogItem } from "#core/platform/log/consumer.ts";
-import { CHANGE_LOGS, companyKeys, shipmentPartition } from "#core/platform/redis/keys.ts";
+import { changeLogs, companyKeys, shipmentPartition } from "#core/platform/redis/keys.ts";
 import { HISTORY_LIMIT } from "#core/shipments/rules/history-limit.ts";
 import { refold } from "#core/shipments/rules/refold.ts";
 import { decodeChangeEntry, splitChanges } from "#core/shipments/store/change-log.ts";
@@ -105,7 +105,7 @@ describe(`at ${HISTORY_LIMIT + 1} facts`, () => {
 
   test("the change log and its analytics rows tell of every fact", async () => {
     const { id } = await filled("TOLD");
-    const log = CHANGE_LOGS[shipmentPartition(id)] ?? "";
+    const log = changeLogs()[shipmentPartition(id)] ?? "";
     const [newest] = (await api.runtime.redis.xRevRange(log, "+", "-", { COUNT: 1 })) ?? [];
     await apply(id, [eventAt("TOLD", HISTORY_LIMIT, "DLV")]);
     const reported = (await api.runtime.redis.xRange(log, `(${newest?.id}`, "+")) ?? [];

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { advanceClock } from "#core/configuration/store/live.ts";
 import { type Consumer, startConsumer } from "#core/platform/log/consumer.ts";
 import { readLags } from "#core/platform/log/streams.ts";
-import { CHANGE_LOGS, deadLetterKey, EVENT_LOGS } from "#core/platform/redis/keys.ts";
+import { changeLogs, deadLetterKey, eventLogs } from "#core/platform/redis/keys.ts";
 import type { Running } from "#core/runtime/runtime.ts";
 import { findByPart } from "#core/search/store/search-lines.ts";
 import { readHistory, readShipments } from "#core/shipments/store/shipments.ts";
@@ -158,7 +158,7 @@ describe("repetition", () => {
     await apply(event({ trackingNumber: "AGAIN" }));
     const before = await shipment(id);
     const logged = [id, "GLS_ITA", before.state.keys[0], 1, 0, event({ trackingNumber: "AGAIN" })];
-    await runtime.redis.xAdd(EVENT_LOGS[0] ?? "", "*", { e: JSON.stringify(logged) });
+    await runtime.redis.xAdd(eventLogs()[0] ?? "", "*", { e: JSON.stringify(logged) });
     await settled();
     expect(await shipment(id)).toEqual(before);
     expect((await readHistory(runtime.redis, id)).length).toBe(1);
@@ -250,7 +250,7 @@ describe("set-aside (document 2, Unknown-tracking set-aside)", () => {
 
 describe("trouble", () => {
   test("an entry of an unknown shipment becomes a dead letter after 5 tries, the others go on", async () => {
-    const log = EVENT_LOGS[3] ?? "";
+    const log = eventLogs()[0] ?? "";
     const poison = [999_999_999, "GLS_ITA", "key", 1, 0, event()];
     await runtime.redis.xAdd(log, "*", { e: JSON.stringify(poison) });
     await runtime.redis.xAdd(log, "*", { e: "not JSON" });
@@ -267,7 +267,7 @@ describe("trouble", () => {
 
   test("a log and its group that are gone are created again", async () => {
     const id = await addShipment(runtime, "HEALED");
-    await runtime.redis.del(EVENT_LOGS);
+    await runtime.redis.del(eventLogs());
     await runtime.redis.scriptFlush();
     await push(
       url,
@@ -279,10 +279,10 @@ describe("trouble", () => {
   test("entries that all groups have acknowledged are deleted, others stay", async () => {
     await settled();
     await eventually(async () => {
-      const lengths = await Promise.all(EVENT_LOGS.map((key) => runtime.redis.xLen(key)));
+      const lengths = await Promise.all(eventLogs().map((key) => runtime.redis.xLen(key)));
       return lengths.every((length) => length === 0);
     }, "the event log is empty");
-    const kept = await Promise.all(CHANGE_LOGS.map((key) => runtime.redis.xLen(key)));
+    const kept = await Promise.all(changeLogs().map((key) => runtime.redis.xLen(key)));
     expect(kept.reduce((sum, length) => sum + length, 0)).toBeGreaterThan(0);
   });
 });

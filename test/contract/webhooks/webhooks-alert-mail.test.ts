@@ -7,7 +7,7 @@ import { createRunningTime } from "#core/platform/log/running-time.ts";
 import { createMailer, type MailConfig, type Mailer } from "#core/platform/process/mail.ts";
 import { webhookAlertMails } from "#core/platform/process/metrics.ts";
 import type { Ticking } from "#core/platform/process/tick.ts";
-import { webhookKeys } from "#core/platform/redis/keys.ts";
+import { companyPartition, webhookKeys } from "#core/platform/redis/keys.ts";
 import { alertMail } from "#core/webhooks/rules/alert-mail.ts";
 import { readAlerts } from "#core/webhooks/store/alerts.ts";
 import {
@@ -67,7 +67,7 @@ const SINCE_MS = Date.UTC(2026, 10, 10, 9);
 
 function partitionOf(code: string): number {
   const { channels } = runtime.live.configuration();
-  return (channels.get(endpointOf(runtime, code).channelId)?.companyId ?? 0) % 16;
+  return companyPartition(channels.get(endpointOf(runtime, code).channelId)?.companyId ?? 0);
 }
 
 /** An alert as the health clock raises it. */

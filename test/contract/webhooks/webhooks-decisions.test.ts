@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { bumpVersion, saveEntity } from "#core/configuration/store/entities.ts";
 import { createLive } from "#core/configuration/store/live.ts";
 import type { LogItem } from "#core/platform/log/consumer.ts";
-import { CHANGE_LOGS, shipmentPartition, webhookKeys } from "#core/platform/redis/keys.ts";
+import { changeLogs, shipmentPartition, webhookKeys } from "#core/platform/redis/keys.ts";
 import { type Change, encodeChange } from "#core/shipments/store/change-log.ts";
 import { eventIdOf, readDecisions } from "#core/webhooks/store/deliveries/deliveries.ts";
 import { decideHandler } from "#processors/webhooks/decide.ts";
@@ -203,7 +203,7 @@ describe("a decision is recorded for every change and endpoint", () => {
     const id = await newShipment(runtime);
     await applyInTurn(id, ["delivered"]);
     await arrived(id, 4);
-    const key = webhookKeys(id % 16).verdicts(id);
+    const key = webhookKeys(shipmentPartition(id)).verdicts(id);
     const days = (await runtime.redis.pTTL(key)) / 86_400_000;
     expect(days).toBeGreaterThan(29.9);
     expect(days).toBeLessThanOrEqual(30);
@@ -216,7 +216,7 @@ describe("a decision is recorded for every change and endpoint", () => {
     await arrived(id, 4);
     const change = changeOf("again");
     const entry: LogItem = {
-      key: CHANGE_LOGS[id % 16] ?? "",
+      key: changeLogs()[shipmentPartition(id)] ?? "",
       id: "1-1",
       fields: { s: String(id), change: encodeChange(change) },
     };
@@ -275,7 +275,7 @@ test("a process that has not heard of a new configuration decides by it all the 
   const id = await newShipment(runtime);
   const verdictOf = async (entryId: string) => {
     const change = changeOf(`${id} ${entryId}`);
-    const key = CHANGE_LOGS[shipmentPartition(id)] ?? "";
+    const key = changeLogs()[shipmentPartition(id)] ?? "";
     const fields = { s: String(id), change: encodeChange(change) };
     expect(await handle([{ key, id: entryId, fields }])).toEqual([]);
     const decisions = await readDecisions(redis, id);

@@ -4,7 +4,8 @@
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { run } from "#core/platform/redis/client.ts";
-import { companyTag, PARTITIONS, webhookKeys } from "#core/platform/redis/keys.ts";
+import { companyTag, webhookKeys } from "#core/platform/redis/keys.ts";
+import { partitionCount } from "#core/platform/redis/partitions.ts";
 import { hourOf } from "#core/platform/time/hour-of.ts";
 import { type Decision, recordDecisions } from "#core/webhooks/store/deliveries/deliveries.ts";
 import { finishDeliveries } from "#core/webhooks/store/deliveries/finish-deliveries.ts";
@@ -155,7 +156,7 @@ test("a call refused there has changed nothing and can be retried", () => {
 test("a partition whose slot is being moved holds up no other", async () => {
   const { redis, live } = runtime;
   const own = partitionOf(runtime);
-  const other = (own + 1) % PARTITIONS;
+  const other = (own + 1) % partitionCount("k");
   const decisions = [own, other].map((shipmentId): Decision => {
     const text = { key: "fact", courierStatus: "In transito", place: null, status: "IN_TRANSIT" };
     const fact = { ...text, occurredAtMs: 0, receivedAtMs: 0, detail: 0 } as Decision["fact"];

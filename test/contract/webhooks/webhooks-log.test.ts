@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { quantileOf } from "#core/benchmarks/rules/latency-buckets.ts";
 import { readNotifications } from "#core/merchants/store/notifications.ts";
-import { webhookKeys } from "#core/platform/redis/keys.ts";
+import { companyPartition, webhookKeys } from "#core/platform/redis/keys.ts";
 import { romeDateTime } from "#core/platform/time/rome-time.ts";
 import type { Running } from "#core/runtime/runtime.ts";
 import { START_CONCURRENCY } from "#core/webhooks/rules/concurrency.ts";
@@ -340,7 +340,7 @@ describe("document 3, Delivery: replaying one", () => {
     const counts = async () => {
       const { channels } = runtime.live.configuration();
       const companyId = channels.get(endpointOf(runtime, "main").channelId)?.companyId ?? 0;
-      const { ledger } = webhookKeys(companyId % 16);
+      const { ledger } = webhookKeys(companyPartition(companyId));
       return runtime.redis.hmGet(ledger, ["webhook:delivered", "webhook:failed"]);
     };
     const number = await deliver(1);
@@ -547,7 +547,7 @@ describe("replaying a window", () => {
     const { channels } = runtime.live.configuration();
     const companyId = channels.get(endpointOf(runtime, "main").channelId)?.companyId ?? 0;
     const window = { fromMs: 0, toMs: Number.MAX_SAFE_INTEGER, mode: "each" as const };
-    const replayId = await startReplay(runtime.redis, companyId % 16, {
+    const replayId = await startReplay(runtime.redis, companyPartition(companyId), {
       ...window,
       endpointId: id(),
       startedAtMs: runtime.live.now(),

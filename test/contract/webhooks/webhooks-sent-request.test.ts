@@ -2,7 +2,7 @@
 import { afterEach, expect, test } from "bun:test";
 import { createHash, createHmac } from "node:crypto";
 import { EARLIER_TARGETS_KEPT } from "#core/configuration/store/endpoint-entity.ts";
-import { shipmentPartition, webhookKeys } from "#core/platform/redis/keys.ts";
+import { companyPartition, shipmentPartition, webhookKeys } from "#core/platform/redis/keys.ts";
 import { applySetup } from "#core/setup/store/apply-setup.ts";
 import { v1EndpointId } from "#core/webhooks/rules/webhook-v1.ts";
 import { deliveryIdOf, readDecisions } from "#core/webhooks/store/deliveries/deliveries.ts";
@@ -169,7 +169,9 @@ test("nobody's data is kept with a delivery, and its request costs no more than 
   const { deliveryId } = await deliver();
   const { channels } = runtime.live.configuration();
   const companyId = channels.get(endpointOf(runtime, "main").channelId)?.companyId ?? 0;
-  const row = await runtime.redis.hGetAll(webhookKeys(companyId % 16).delivery(deliveryId));
+  const row = await runtime.redis.hGetAll(
+    webhookKeys(companyPartition(companyId)).delivery(deliveryId),
+  );
   expect(receiver.requests[0]?.raw).toContain("Ada Bianchi");
   expect(JSON.stringify(row)).not.toMatch(/Ada|client\.test|SENT-/);
   const [attempt] = JSON.parse(row["a"] ?? "[]");
@@ -293,7 +295,7 @@ test("attempts that an earlier version recorded are shown without their requests
   const companyId = channels.get(endpointOf(runtime, "main").channelId)?.companyId ?? 0;
   const old = { generation: 1, attempt: 1, atMs: 0, httpStatus: 200, durationMs: 3 };
   const attempts = [{ ...old, error: null, responseSnippet: "ok" }];
-  const key = webhookKeys(companyId % 16).delivery(deliveryId);
+  const key = webhookKeys(companyPartition(companyId)).delivery(deliveryId);
   await runtime.redis.hSet(key, "a", JSON.stringify(attempts));
   expect((await one(deliveryId)).attempts).toEqual([
     {

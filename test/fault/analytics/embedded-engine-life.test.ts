@@ -15,7 +15,7 @@ import { identityOf } from "#core/platform/embedded/embedded-folder.ts";
 import { serversOf } from "#core/platform/embedded/embedded-program.ts";
 import { type Config, readConfig } from "#core/platform/environment/config.ts";
 import { readLags } from "#core/platform/log/streams.ts";
-import { CHANGE_LOGS } from "#core/platform/redis/keys.ts";
+import { changeLogs } from "#core/platform/redis/keys.ts";
 import { deliveredShipments, laneFields } from "#test/support/data/lanes.ts";
 import { testSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
@@ -106,7 +106,7 @@ test("an engine killed again and again in the middle of inserts loses no row and
   for (const first of [1, 1 + ROWS, 1 + 2 * ROWS]) {
     const rows = deliveredShipments(ROWS, (at) => ({ shipmentId: first + at, destCap: "10129" }));
     const pipeline = runtime.redis.multi();
-    for (const row of rows) pipeline.xAdd(CHANGE_LOGS[1] ?? "", "*", laneFields(row));
+    for (const row of rows) pipeline.xAdd(changeLogs()[0] ?? "", "*", laneFields(row));
     const before = await behind();
     await pipeline.execAsPipeline();
     await eventually(

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import type { createCluster } from "redis";
 import { createLog } from "#core/platform/process/log.ts";
 import { connectCluster, type Redis } from "#core/platform/redis/client.ts";
-import { companyTag, PARTITIONS, wakeChannel } from "#core/platform/redis/keys.ts";
+import { companyTag, wakeChannel } from "#core/platform/redis/keys.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { listenTo } from "#test/support/product/listener.ts";
 import { startTestCluster } from "#test/support/servers/redis-cluster.ts";
@@ -21,13 +21,16 @@ async function listenedTo(redis: Redis): Promise<number[]> {
   return (await Promise.all(found)).flat();
 }
 
+/** Enough that every shard has one. */
+const TAGS = 16;
+
 test("when a cluster's node that brings announcements is demoted or gone for good, another brings them", async () => {
   const own = await startTestCluster();
   const open = () => connectCluster(own.urls.split(","), log);
   const [waiting, other] = [await open(), await open()];
   const { isHeard, close } = listenTo(other, waiting);
   const useEveryShard = async () => {
-    const keys = Array.from({ length: PARTITIONS }, (_, at) => `${companyTag(at)}key`);
+    const keys = Array.from({ length: TAGS }, (_, at) => `${companyTag(at)}key`);
     const writes = [waiting, other].flatMap((redis) => keys.map((key) => redis.set(key, "1")));
     return (await Promise.allSettled(writes)).every(({ status }) => status === "fulfilled");
   };

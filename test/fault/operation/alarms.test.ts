@@ -8,7 +8,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { EVENT_LOGS, eventKeys, retriesKey } from "#core/platform/redis/keys.ts";
+import { eventKeys, eventLogs, retriesKey } from "#core/platform/redis/keys.ts";
 import { event, push } from "#test/support/clients/courier.ts";
 import { createShipments } from "#test/support/clients/event-stream.ts";
 import { request } from "#test/support/clients/merchant.ts";
@@ -40,7 +40,7 @@ const SHORT_FORM = [
   "WaybillDown",
 ];
 const LEDGER = eventKeys(0).ledger;
-const FIRST_LOG = EVENT_LOGS[0] ?? "";
+const FIRST_LOG = eventLogs()[0] ?? "";
 const INTERNAL = 'waybill_internal_errors_total{part="track"}';
 const MAILS = 'waybill_webhook_alert_mails_total{outcome="failed"}';
 const AWAY = /^waybill_store_failures_total\{.*store="clickhouse"/;

@@ -11,7 +11,7 @@ import {
   companyKeys,
   companyPartition,
   companyTag,
-  EVENT_LOGS,
+  eventLogs,
   shipmentPartition,
   trackingReference,
 } from "#core/platform/redis/keys.ts";
@@ -215,8 +215,8 @@ test("test parcels of other companies go on without the shard, those of the shar
   const eventIds = (id: number) => [0, 1, 2, 3].map((index) => `test-${id}-own-${index}`);
   const lostShard = await cluster.shardOf(companyTag(partitionOf(channelOf("acme-it"))));
   const places = new Map<string, number>();
-  for (const key of EVENT_LOGS) places.set(key, await cluster.shardOf(key));
-  const logOf = (eventId: string) => EVENT_LOGS[seenBucket(TEST_COURIER, eventId).partition] ?? "";
+  for (const key of eventLogs()) places.set(key, await cluster.shardOf(key));
+  const logOf = (eventId: string) => eventLogs()[seenBucket(TEST_COURIER, eventId).partition] ?? "";
   const inReach = there.filter((id) =>
     eventIds(id).every((eventId) => places.get(logOf(eventId)) !== lostShard),
   );
@@ -224,7 +224,7 @@ test("test parcels of other companies go on without the shard, those of the shar
   /** How often each event stands in the logs in reach. */
   const logged = async () => {
     const counts = new Map<string, number>();
-    for (const key of EVENT_LOGS) {
+    for (const key of eventLogs()) {
       for (const { message } of (await redis.xRange(key, "-", "+").catch(() => null)) ?? []) {
         for (const { e = "" } of splitEvents(message as Record<string, string>)) {
           const { eventId } = decodeLoggedEvent(e).event;

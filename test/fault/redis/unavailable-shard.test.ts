@@ -14,13 +14,12 @@ import { mastersOf } from "#core/platform/redis/client.ts";
 import { CONNECT_WAIT_MS } from "#core/platform/redis/connect-wait.ts";
 import {
   ARCHIVER_STATUS_KEY,
-  CHANGE_LOGS,
+  changeLogs,
   companyKeys,
   companyPartition,
   companyTag,
-  EVENT_LOGS,
-  PARTITION_TAGS,
-  PARTITIONS,
+  eventLogs,
+  partitionTags,
   SYSTEM_KEY,
   shipmentPartition,
 } from "#core/platform/redis/keys.ts";
@@ -48,7 +47,7 @@ beforeAll(async () => {
   cluster = await startTestCluster();
   const given = { address: "/", stop: cluster.stop };
   runtime = await openTestRuntime(testSetup(), { REDIS_CLUSTER_URLS: cluster.urls }, given);
-  const keys = [...EVENT_LOGS, ...CHANGE_LOGS];
+  const keys = [...eventLogs(), ...changeLogs()];
   const places = keys.map(async (key) => [key, await cluster.shardOf(key)] as const);
   shards = new Map(await Promise.all(places));
 }, 120_000);
@@ -91,12 +90,12 @@ test("a consumer goes on in the partitions of the other shards, and does the res
   };
   const areDone = (round: string, keys: readonly string[]) =>
     eventually(() => keys.every((key) => done.has(`${round} ${key}`)), `round ${round}`, LIMIT_MS);
-  const lost = shards.get(CHANGE_LOGS[1] ?? "");
-  const there = CHANGE_LOGS.filter((key) => shards.get(key) !== lost);
-  const unavailable = CHANGE_LOGS.filter((key) => shards.get(key) === lost);
+  const lost = shards.get(changeLogs()[1] ?? "");
+  const there = changeLogs().filter((key) => shards.get(key) !== lost);
+  const unavailable = changeLogs().filter((key) => shards.get(key) === lost);
   expect([there.length > 0, unavailable.length > 0]).toEqual([true, true]);
-  await add("before", CHANGE_LOGS);
-  await areDone("before", CHANGE_LOGS);
+  await add("before", changeLogs());
+  await areDone("before", changeLogs());
   await lose(companyTag(1));
   for (const round of ["first", "second", "third"]) {
     await add(round, there);
@@ -115,7 +114,7 @@ test("a consumer goes on in the partitions of the other shards, and does the res
   );
   await areDone(
     "after",
-    CHANGE_LOGS.filter((key) => unavailable.includes(key)),
+    changeLogs().filter((key) => unavailable.includes(key)),
   );
   await consumer.stop();
   // An entry whose acknowledgement was lost may be handled again; those of the other shards had none to lose.
@@ -130,12 +129,12 @@ test("events of shipments in an unavailable shard wait, hold up none of the othe
   const acme = await addShipment(runtime, "AWAY-1");
   const channel = [...live.configuration().channels.values()].find(
     ({ companyId }) =>
-      shards.get(companyKeys(companyId % PARTITIONS).changes) !==
+      shards.get(companyKeys(companyPartition(companyId)).changes) !==
       shards.get(companyKeys(shipmentPartition(acme)).changes),
   );
   const beta = await addShipment(runtime, "AWAY-2", { channel: channel?.code ?? "" });
   const lost = shards.get(companyKeys(shipmentPartition(acme)).changes);
-  const eventLog = EVENT_LOGS.find((key) => shards.get(key) !== lost) ?? "";
+  const eventLog = eventLogs().find((key) => shards.get(key) !== lost) ?? "";
   const trackEvents = trackHandler({ redis, live, eventsPerDay: 1_000 });
   const consumer = startConsumer({
     redis,
@@ -255,14 +254,14 @@ function countsIn(found: string): Map<string, number> {
 
 test("`waybill slots` lists what the other masters have and names the one that is away, and plans no placement; the doctor tells both too", async () => {
   const placed = await Promise.all(
-    PARTITION_TAGS.map(async (tag) => [tag, await cluster.shardOf(tag)] as const),
+    partitionTags().map(async (tag) => [tag, await cluster.shardOf(tag)] as const),
   );
   const gone = await cluster.shardOf(companyTag(1));
   const lost = placed.flatMap(([tag, shard]) => (shard === gone ? [tag] : []));
   await lose(companyTag(1));
   const listed = await waybill(["slots", "--json"]);
   const loads: { tag: string; bytes: number | null; master: string }[] = JSON.parse(listed.output);
-  expect(loads.map(({ tag }) => tag)).toEqual(PARTITION_TAGS);
+  expect(loads.map(({ tag }) => tag)).toEqual(partitionTags());
   const unknown = loads.filter(({ bytes }) => bytes === null);
   expect([listed.status, unknown.map(({ tag }) => tag)]).toEqual([1, lost]);
   const text = await waybill(["slots"]);

@@ -1,6 +1,7 @@
 /** A process that stands still for longer than its leases last, as on an overloaded machine, sends nothing twice when it goes on. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { PARTITIONS, webhookKeys } from "#core/platform/redis/keys.ts";
+import { webhookKeys } from "#core/platform/redis/keys.ts";
+import { partitionsOf } from "#core/platform/redis/partitions.ts";
 import { push } from "#test/support/clients/courier.ts";
 import { createShipments, numbered } from "#test/support/clients/event-stream.ts";
 import { readPanel } from "#test/support/clients/operator.ts";
@@ -47,7 +48,7 @@ async function countLeases(): Promise<{ running: number; ended: number }> {
   const [seconds] = (await redis.send("TIME")) as string[];
   const nowMs = `${seconds}000`;
   const counts = { running: 0, ended: 0 };
-  for (let partition = 0; partition < PARTITIONS; partition += 1) {
+  for (const partition of partitionsOf("k")) {
     const { leases } = webhookKeys(partition);
     counts.ended += Number(await redis.send("ZCOUNT", leases, "-inf", nowMs));
     counts.running += Number(await redis.send("ZCOUNT", leases, `(${nowMs}`, "+inf"));

@@ -63,20 +63,20 @@ import { createRunningTime } from "#core/platform/log/running-time.ts";
 import { LOGS, readLags, trimLog } from "#core/platform/log/streams.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import {
-  ATTEMPT_LOGS,
   AUDIT_LOG,
-  CHANGE_LOGS,
+  attemptLogs,
+  changeLogs,
   companyKeys,
   companyPartition,
   deadLetterKey,
-  EVENT_LOGS,
+  eventLogs,
   externalReference,
-  PARTITIONS,
   retriesKey,
   retryAgesKey,
   shipmentPartition,
   trackingReference,
 } from "#core/platform/redis/keys.ts";
+import { idStride } from "#core/platform/redis/partitions.ts";
 import { searchShipments } from "#core/search/store/search.ts";
 import { addFurtherTexts, findByPart, forgetLines } from "#core/search/store/search-lines.ts";
 import { PENDING_CALLBACK } from "#core/shipments/rules/import-callback.ts";
@@ -92,7 +92,7 @@ import { channelOf } from "#test/support/data/setup.ts";
 import type { TestRuntime } from "#test/support/product/runtime.ts";
 
 const COURIER = "GLS_ITA";
-const LOG = EVENT_LOGS[0] ?? "";
+const LOG = eventLogs()[0] ?? "";
 
 /** @param redis the client whose calls are looked at */
 export async function tourOfTheStore(runtime: TestRuntime, redis: Redis): Promise<void> {
@@ -107,7 +107,7 @@ export async function tourOfTheStore(runtime: TestRuntime, redis: Redis): Promis
   await readShipments(redis, [first, second]);
   await readHistory(redis, first);
   await readLags(redis);
-  await trimLog(redis, "change", CHANGE_LOGS[shipmentPartition(first)] ?? "");
+  await trimLog(redis, "change", changeLogs()[shipmentPartition(first)] ?? "");
 }
 
 function item(trackingNumber: string): ShipmentInput {
@@ -226,7 +226,7 @@ async function archiveTour(runtime: TestRuntime, ids: readonly number[]): Promis
     redis,
     references.map(({ reference, candidate }) => ({
       ...candidate,
-      shipmentId: candidate.shipmentId + PARTITIONS,
+      shipmentId: candidate.shipmentId + idStride(),
       reference,
     })),
   );
@@ -451,7 +451,7 @@ async function merchantTour(runtime: TestRuntime): Promise<void> {
   for (let n = 0; n < 4; n += 1) {
     await admitRequest(redis, { ...channel, bucketSize: 2, refillRate: 1 }, apiKey, live.now());
   }
-  const [key = ""] = ATTEMPT_LOGS;
+  const [key = ""] = attemptLogs();
   for (const n of ["3", "5"]) await markTaken(redis, [{ key, id: "1-1", fields: { n } }]);
   const change = { actor: "x", action: "POST /x", target: "/x", before: null, after: null };
   await writeAudit(redis, { tenant: "operators", atMs: live.now(), ...change });

@@ -1,6 +1,5 @@
 /** `docs/scale.md` is what its formulas make of the measured figures, and the formulas hold. */
 import { describe, expect, test } from "bun:test";
-import { PARTITIONS } from "#core/platform/redis/keys.ts";
 import { LIMITS } from "#processors/webhooks/deliver-limits.ts";
 import {
   CHECK_FACTOR,
@@ -16,6 +15,7 @@ import {
   MASTER_MEMORY_SHARE,
   mastersFor,
   needsOf,
+  PARTITIONS,
   planFor,
   WEBHOOKS_IN_FLIGHT,
 } from "#tools/scale/formulas.ts";

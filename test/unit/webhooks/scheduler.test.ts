@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { PARTITIONS } from "#core/platform/redis/keys.ts";
 import type { Handout, Leased } from "#core/webhooks/store/deliveries/leases.ts";
 import { mostSilent } from "#processors/webhooks/deliver-limits.ts";
 import {
@@ -20,6 +19,7 @@ const [IN_FLIGHT, EXTRA, BESIDES] = [10, 5, 30];
 const LIMITS = { inFlight: IN_FLIGHT, slowMs: 1_000, silentInFlight: 100 };
 const [GREEDY, NEWCOMER] = [1, 2];
 const NOW_MS = 5_000;
+const PARTITIONS = 16;
 const ANYWHERE = () => true;
 
 function leasedOf(some: Partial<Leased> = {}): Leased {
@@ -44,9 +44,15 @@ function roundOf(state: Schedule, nowMs = NOW_MS) {
 
 const sum = (numbers: readonly number[]) => numbers.reduce((all, one) => all + one, 0);
 
+const scheduleOf = (limits: Schedule["limits"], partitions = PARTITIONS) =>
+  newSchedule(
+    limits,
+    Array.from({ length: partitions }, (_, n) => n),
+  );
+
 describe("companies", () => {
   test("one that is alone begins as many as there are slots, and leases half as many ahead", () => {
-    const state = newSchedule(LIMITS);
+    const state = scheduleOf(LIMITS);
     while (capacity(state, GREEDY) > 0) lease(state);
     expect(state.held.size).toBe(IN_FLIGHT + EXTRA);
     expect(begunBy(state)).toHaveLength(IN_FLIGHT);
@@ -55,7 +61,7 @@ describe("companies", () => {
   });
 
   test("whoever comes while one company holds every slot may lease and begin at once", () => {
-    const state = newSchedule(LIMITS);
+    const state = scheduleOf(LIMITS);
     while (capacity(state, GREEDY) > 0) lease(state);
     begunBy(state);
     expect(capacity(state, NEWCOMER)).toBeGreaterThan(0);
@@ -64,7 +70,7 @@ describe("companies", () => {
   });
 
   test("slow requests of one company take half of what may be under way, and not one more", () => {
-    const state = newSchedule({ ...LIMITS, slowMs: 0 });
+    const state = scheduleOf({ ...LIMITS, slowMs: 0 });
     while (capacity(state, GREEDY) > 0) {
       lease(state);
       begunBy(state);
@@ -74,7 +80,7 @@ describe("companies", () => {
   });
 
   test("what has ended, or was given back, counts no more", () => {
-    const state = newSchedule(LIMITS);
+    const state = scheduleOf(LIMITS);
     many(IN_FLIGHT + EXTRA, () => lease(state, { failing: true }));
     for (const leased of begunBy(state)) {
       answered(state, leased, { beganAtMs: NOW_MS, endedAtMs: NOW_MS, isAnswered: true });
@@ -90,7 +96,7 @@ describe("companies", () => {
 
 describe("what begins", () => {
   test("begins in the order of the leases, at most 16 in one turn of the event loop", () => {
-    const state = newSchedule({ ...LIMITS, inFlight: 100 });
+    const state = scheduleOf({ ...LIMITS, inFlight: 100 });
     const leased = many(17, () => lease(state));
     const first = next(state, NOW_MS, ANYWHERE);
     expect(first).toEqual({ begin: leased.slice(0, 16), againAtMs: NOW_MS });
@@ -98,7 +104,7 @@ describe("what begins", () => {
   });
 
   test("a delivery gives its slot back after a second without an answer", () => {
-    const state = newSchedule(LIMITS);
+    const state = scheduleOf(LIMITS);
     const leased = many(IN_FLIGHT + 1, () => lease(state));
     begunBy(state);
     expect(begunBy(state, NOW_MS + LIMITS.slowMs - 1)).toEqual([]);
@@ -106,7 +112,7 @@ describe("what begins", () => {
   });
 
   test("nothing begins of a partition that could not record it, and others overtake it", () => {
-    const state = newSchedule(LIMITS);
+    const state = scheduleOf(LIMITS);
     const [away, silentAway] = [lease(state), lease(state, { silent: true })];
     const others = [lease(state, { partition: 4 }), lease(state, { partition: 4, silent: true })];
     const isThere = (partition: number) => partition === 4;
@@ -116,7 +122,7 @@ describe("what begins", () => {
   });
 
   test("requests to one silent endpoint begin every 10 ms and to several every 5, late timers or not", () => {
-    const state = newSchedule(LIMITS);
+    const state = scheduleOf(LIMITS);
     many(5, () => lease(state, { silent: true }));
     const remembered = { partition: 3, untilMs: Infinity };
     state.silentEndpoints.set("ep", remembered);
@@ -128,7 +134,7 @@ describe("what begins", () => {
   });
 
   test("a process that stops begins what it can at once and gives back the rest", () => {
-    const state = newSchedule(LIMITS);
+    const state = scheduleOf(LIMITS);
     const [one, two] = many(2, () => lease(state, { silent: true, partition: 4 }));
     many(2, () => lease(state));
     lease(state, { silent: true });
@@ -146,7 +152,7 @@ describe("silent endpoints", () => {
   const isSilent = (state: Schedule) => state.silentEndpoints.has("ep");
 
   test("an endpoint is silent once an attempt has timed out, and one that refuses is not", () => {
-    const state = newSchedule(LIMITS);
+    const state = scheduleOf(LIMITS);
     ends(state, 0, LIMITS.slowMs - 1, false);
     expect(isSilent(state)).toBe(false);
     ends(state, 0, LIMITS.slowMs, false);
@@ -154,7 +160,7 @@ describe("silent endpoints", () => {
   });
 
   test("one that answered another attempt meanwhile is not", () => {
-    const state = newSchedule(LIMITS);
+    const state = scheduleOf(LIMITS);
     ends(state, 0, 5_000, true);
     ends(state, 4_000, 14_000, false);
     expect(isSilent(state)).toBe(false);
@@ -163,7 +169,7 @@ describe("silent endpoints", () => {
   });
 
   test("an answer ends it, and so does a minute without a timeout", () => {
-    const state = newSchedule(LIMITS);
+    const state = scheduleOf(LIMITS);
     ends(state, 0, 10_000, false);
     ends(state, 0, 10_001, true);
     expect(isSilent(state)).toBe(false);
@@ -175,7 +181,7 @@ describe("silent endpoints", () => {
   });
 
   test("they take no slots, whatever is under way to them", () => {
-    const state = newSchedule(LIMITS);
+    const state = scheduleOf(LIMITS);
     const leased = many(LIMITS.silentInFlight, () => lease(state, { silent: true }));
     expect(capacity(state, GREEDY)).toBe(IN_FLIGHT + EXTRA);
     for (const one of leased) recorded(state, one);
@@ -202,14 +208,16 @@ describe("rounds", () => {
   test("the shares sum up to what is free, each partition at most once, and silent endpoints take none of it", () => {
     fc.assert(
       fc.property(
+        fc.constantFrom(1, 4, PARTITIONS),
         fc.integer({ min: 1, max: 300 }),
         partitions,
         partitions,
         fc.nat(1_000),
         fc.boolean(),
-        (inFlight, busy, silent, turn, isLookDue) => {
-          const state = newSchedule({ ...LIMITS, inFlight });
-          state.busy = new Set(busy);
+        (count, inFlight, drawnBusy, drawnSilent, turn, isLookDue) => {
+          const state = scheduleOf({ ...LIMITS, inFlight }, count);
+          const silent = drawnSilent.filter((partition) => partition < count);
+          state.busy = new Set(drawnBusy.filter((partition) => partition < count));
           state.turn = turn;
           state.lookAtAllAtMs = isLookDue ? NOW_MS : NOW_MS + 1;
           for (const partition of silent) {
@@ -229,7 +237,7 @@ describe("rounds", () => {
   });
 
   test("every partition has its turn within 16 rounds, however few slots are free", () => {
-    const state = newSchedule({ ...LIMITS, inFlight: 1 });
+    const state = scheduleOf({ ...LIMITS, inFlight: 1 });
     const asked = Array.from({ length: PARTITIONS }, (_, turn) =>
       partitionsOf({ ...state, turn }),
     ).flat();
@@ -238,7 +246,7 @@ describe("rounds", () => {
   });
 
   test("busy partitions come first and get most", () => {
-    const state = { ...newSchedule({ ...LIMITS, inFlight: 100 }), busy: new Set([3]) };
+    const state = { ...scheduleOf({ ...LIMITS, inFlight: 100 }), busy: new Set([3]) };
     const [first, ...others] = roundOf(state)?.shares ?? [];
     expect(first?.partition).toBe(3);
     expect(first?.wanted).toBeGreaterThan(99);
@@ -246,7 +254,7 @@ describe("rounds", () => {
   });
 
   test("while many partitions are busy, 8 are asked in a round and each has its turn in the second", () => {
-    const state = newSchedule({ ...LIMITS, inFlight: 100 });
+    const state = scheduleOf({ ...LIMITS, inFlight: 100 });
     state.busy = new Set(Array.from({ length: PARTITIONS }, (_, n) => n));
     state.lookAtAllAtMs = NOW_MS + 1;
     const rounds = [0, 1].map((turn) => partitionsOf({ ...state, turn }));
@@ -255,12 +263,12 @@ describe("rounds", () => {
   });
 
   test("a partition that is unavailable is not asked", () => {
-    const round = nextRound(newSchedule(LIMITS), NOW_MS, (partition) => partition !== 3);
+    const round = nextRound(scheduleOf(LIMITS), NOW_MS, (partition) => partition !== 3);
     expect(round?.shares.map(({ partition }) => partition)).not.toContain(3);
   });
 
   test("retries come behind first attempts, wait while there are many, and come first in every fifth round", () => {
-    const state = newSchedule(LIMITS);
+    const state = scheduleOf(LIMITS);
     const retriesAt = (turn: number) => roundOf({ ...state, turn: turn - 1 })?.retries;
     expect([1, 5].map(retriesAt)).toEqual(["last", "first"]);
     state.withFirsts = new Set([3]);
@@ -268,7 +276,7 @@ describe("rounds", () => {
   });
 
   test("an idle process looks every second, and at once when something is announced", () => {
-    const state = newSchedule(LIMITS);
+    const state = scheduleOf(LIMITS);
     expect(nextRound(state, NOW_MS, ANYWHERE)).not.toBeNull();
     expect(nextRound(state, NOW_MS + 999, ANYWHERE)).toBeNull();
     expect(nextRound(state, NOW_MS + 1_000, ANYWHERE)).not.toBeNull();
@@ -277,7 +285,7 @@ describe("rounds", () => {
   });
 
   test("the end of a pause of an endpoint is a time to look", () => {
-    const state = newSchedule(LIMITS);
+    const state = scheduleOf(LIMITS);
     const round = nextRound(state, NOW_MS, ANYWHERE);
     if (round === null) throw new Error("no round");
     learn(state, round, { ...NOTHING_LEASED, nextPauseEndMs: 90_300 }, 90_000);
@@ -286,7 +294,7 @@ describe("rounds", () => {
   });
 
   test("without a free slot there is no round until a request is answered", () => {
-    const state = newSchedule(LIMITS);
+    const state = scheduleOf(LIMITS);
     many(IN_FLIGHT + 2 * EXTRA, () => lease(state));
     expect(nextRound(state, NOW_MS, ANYWHERE)).toBeNull();
     const [first = leasedOf()] = begunBy(state);
@@ -295,7 +303,7 @@ describe("rounds", () => {
   });
 
   test("a partition that gave all it was asked for is busy, and no longer when it gives less", () => {
-    const state = newSchedule(LIMITS);
+    const state = scheduleOf(LIMITS);
     const round = { beganAtMs: NOW_MS, retries: "last" as const };
     const share = { partition: 3, wanted: 1, wantedFailing: 0, wantedSilent: 0 };
     learn(state, { ...round, shares: [share] }, { ...NOTHING_LEASED, slots: [leasedOf()] }, 0);

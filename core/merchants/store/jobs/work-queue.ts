@@ -4,7 +4,8 @@
  */
 import { chunks } from "#core/platform/process/chunks.ts";
 import { type Redis, run, script } from "#core/platform/redis/client.ts";
-import { companyTag, PARTITIONS, type WorkName, workKeys } from "#core/platform/redis/keys.ts";
+import { companyTag, type WorkName, workKeys } from "#core/platform/redis/keys.ts";
+import { partitionsOf } from "#core/platform/redis/partitions.ts";
 import settleSource from "./settle-work.lua" with { type: "text" };
 import takeSource from "./take-work.lua" with { type: "text" };
 
@@ -17,7 +18,6 @@ export interface Taken {
   readonly lease: string;
 }
 
-const ALL = Array.from({ length: PARTITIONS }, (_, n) => n);
 let turn = 0;
 
 export interface TakeTerms {
@@ -38,7 +38,7 @@ export interface Handout {
 export async function takeWork(
   redis: Redis,
   name: WorkName,
-  { wanted, leaseMs, nowMs, partitions = ALL }: TakeTerms,
+  { wanted, leaseMs, nowMs, partitions = partitionsOf("k") }: TakeTerms,
 ): Promise<Handout> {
   const failures = new Map<number, unknown>();
   const filled = new Set<number>();
@@ -54,7 +54,7 @@ export async function takeWork(
   );
   turn += 1;
   const taken: Taken[] = [];
-  for (const partition of ALL.map((n) => (n + turn) % PARTITIONS)) {
+  for (const partition of partitionsOf("k").map((n, _, all) => (n + turn) % all.length)) {
     if (taken.length >= wanted) break;
     if (!filled.has(partition)) continue;
     try {

@@ -8,16 +8,16 @@
 
 import { compareIds } from "#core/platform/log/log-entry.ts";
 import { chunks } from "#core/platform/process/chunks.ts";
-import { perPartition, type Redis, run, script } from "#core/platform/redis/client.ts";
+import { perPart, type Redis, run, script } from "#core/platform/redis/client.ts";
 import { digestOf } from "#core/platform/redis/digest.ts";
 import {
   FAILING_FROM,
-  PARTITIONS,
   SYSTEM_KEY,
   shipmentPartition,
   webhookKeys,
 } from "#core/platform/redis/keys.ts";
 import { packList } from "#core/platform/redis/packed-list.ts";
+import { partitionCount } from "#core/platform/redis/partitions.ts";
 import { runTogether } from "#core/platform/redis/run-together.ts";
 import { scriptOfParts } from "#core/platform/redis/script-parts.ts";
 import { announce } from "#core/platform/redis/wake.ts";
@@ -105,7 +105,7 @@ function idOf(one: string, other: string): string {
 export function deliveryPartition(deliveryId: string): number | null {
   const digits = /^dlv_([0-9a-f]{2})[0-9a-f]{32}$/.exec(deliveryId)?.[1];
   const partition = Number.parseInt(digits ?? "ff", 16);
-  return partition < PARTITIONS ? partition : null;
+  return partition < partitionCount("k") ? partition : null;
 }
 
 /** What was decided about one change, for every endpoint of its channel. */
@@ -168,26 +168,25 @@ async function recordAll(
   let isStale = false;
   const fresh: FreshDelivery[] = [];
   const groups = Map.groupBy(decisions, ({ shipmentId }) => shipmentPartition(shipmentId));
-  await perPartition(groups, async (partition, group) => {
-    const limits = [nowMs, DELIVERY_LIFE_MS, DECISIONS_PER_SHIPMENT, queueLimit].map(String);
-    for (const part of chunks(group, ITEMS_PER_CALL)) {
-      const { keys, endpointIds, changes, texts, sends } = decideArguments(partition, part, nowMs);
-      const lists = [packList(endpointIds), packList(changes)];
-      const args = [...limits, "lane full", String(FAILING_FROM), ...lists, ...texts];
-      const costUs = part.length * DECISION_US;
-      if (version !== null) {
-        keys.push(SYSTEM_KEY);
-        args.push(String(version));
-      }
-      const decide = version === null ? decideScript : decideCurrentScript;
-      const reply = await runTogether<(number | "stale")[]>(redis, decide, keys, args, costUs);
-      if (reply[0] === "stale") {
-        isStale = true;
-        return;
-      }
-      made.push(...part.filter((_, at) => reply[at] !== -1));
-      fresh.push(...sends.flatMap((one, at) => (Number(reply[at]) > 0 ? one : [])));
+  const limits = [nowMs, DELIVERY_LIFE_MS, DECISIONS_PER_SHIPMENT, queueLimit].map(String);
+  const cut = (group: readonly Decision[]) => chunks(group, ITEMS_PER_CALL);
+  const decide = version === null ? decideScript : decideCurrentScript;
+  await perPart(groups, cut, async (partition, part) => {
+    const { keys, endpointIds, changes, texts, sends } = decideArguments(partition, part, nowMs);
+    const lists = [packList(endpointIds), packList(changes)];
+    const args = [...limits, "lane full", String(FAILING_FROM), ...lists, ...texts];
+    const costUs = part.length * DECISION_US;
+    if (version !== null) {
+      keys.push(SYSTEM_KEY);
+      args.push(String(version));
     }
+    const reply = await runTogether<(number | "stale")[]>(redis, decide, keys, args, costUs);
+    if (reply[0] === "stale") {
+      isStale = true;
+      return;
+    }
+    made.push(...part.filter((_, at) => reply[at] !== -1));
+    fresh.push(...sends.flatMap((one, at) => (Number(reply[at]) > 0 ? one : [])));
   });
   if (fresh.length > 0) {
     tellFreshDeliveries(redis, fresh);

@@ -5,6 +5,7 @@ import { chunks } from "#core/platform/process/chunks.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
 import { FAILING_FROM, webhookKeys } from "#core/platform/redis/keys.ts";
 import { packList } from "#core/platform/redis/packed-list.ts";
+import { shareOf } from "#core/platform/redis/partitions.ts";
 import { runTogether } from "#core/platform/redis/run-together.ts";
 import { scriptOfParts } from "#core/platform/redis/script-parts.ts";
 import { announce } from "#core/platform/redis/wake.ts";
@@ -64,7 +65,7 @@ export type Finished = Outcome &
 
 /**
  * Records results, one script call per partition (and per 100 results). A result is discarded if its lease has expired.
- * @param attemptsWaiting attempts that may wait for the analytics in a partition
+ * @param attemptsWaiting attempts that may wait for the analytics over all partitions
  * @returns the results that could not be recorded, each with its reason: an unwritable partition delays no other
  */
 export async function finishDeliveries(
@@ -74,6 +75,7 @@ export async function finishDeliveries(
   attemptsWaiting = ATTEMPTS_WAITING,
 ): Promise<ReadonlyMap<Finished, Error>> {
   const left = new Map<Finished, Error>();
+  const waiting = shareOf("k", attemptsWaiting);
   const calls = [...Map.groupBy(results, ({ of }) => of.partition)].flatMap(([partition, group]) =>
     chunks(group, ITEMS_PER_CALL).map((part) => ({ partition, part })),
   );
@@ -81,7 +83,7 @@ export async function finishDeliveries(
     calls.map(async ({ partition, part }) => {
       try {
         const { keys, list } = finishArguments(partition, part, hourOf(nowMs));
-        const numbers = [nowMs, DELIVERY_LIFE_MS / 1000, attemptsWaiting, FAILING_FROM];
+        const numbers = [nowMs, DELIVERY_LIFE_MS / 1000, waiting, FAILING_FROM];
         const concurrencies = [START_CONCURRENCY, CONCURRENCY_LIFE_MS, AWAY_MS];
         const args = [...[...numbers, ...concurrencies].map(String), packList(list)];
         await runTogether(redis, finishScript, keys, args, part.length * FINISH_US);

@@ -19,16 +19,16 @@ import { DISCARDED_FIELD } from "#core/platform/log/dead-letters.ts";
 import { readWaiting } from "#core/platform/log/streams.ts";
 import { type Redis, run, script } from "#core/platform/redis/client.ts";
 import {
-  ATTEMPT_LOGS,
   AUDIT_LOG,
-  CHANGE_LOGS,
+  attemptLogs,
+  changeLogs,
   companyKeys,
   deadLetterKey,
-  EVENT_LOGS,
   eventKeys,
-  PARTITIONS,
+  eventLogs,
   webhookKeys,
 } from "#core/platform/redis/keys.ts";
+import { partitionsOf } from "#core/platform/redis/partitions.ts";
 import { type Missing, orMissing } from "#core/platform/redis/unavailable-shard.ts";
 import type { Verdict } from "#core/webhooks/rules/trigger.ts";
 import { VERDICTS } from "#core/webhooks/rules/trigger.ts";
@@ -77,15 +77,13 @@ export interface Balance extends Ledger {
 
 const REASONS = VERDICTS.filter((verdict) => verdict !== "send");
 
-const partitions = Array.from({ length: PARTITIONS }, (_, n) => n);
-
 /** @param missing unavailable partitions are noted there and left out */
 export async function readLedger(redis: Redis, missing?: Missing): Promise<Ledger> {
   const read = (key: string) =>
     redis.hGetAll(key).catch(orMissing<Record<string, string>>(redis, missing, key, {}));
   const [events, companies] = await Promise.all([
-    Promise.all(partitions.map((n) => read(eventKeys(n).ledger))),
-    Promise.all(partitions.map((n) => read(companyKeys(n).ledger))),
+    Promise.all(partitionsOf("e").map((n) => read(eventKeys(n).ledger))),
+    Promise.all(partitionsOf("k").map((n) => read(companyKeys(n).ledger))),
   ]);
   const sum = (field: string) =>
     companies.reduce((total, hash) => total + Number(hash[field] ?? 0), 0);
@@ -178,7 +176,7 @@ function beyond(difference: number, moved: number): number {
 async function readUnapplied(redis: Redis, missing?: Missing): Promise<number> {
   const [behind, dead] = await Promise.all([
     readWaiting(redis, "event", missing),
-    readLengths(redis, EVENT_LOGS.map(deadLetterKey), missing),
+    readLengths(redis, eventLogs().map(deadLetterKey), missing),
   ]);
   return dead.reduce((sum, count) => sum + count, behind);
 }
@@ -196,7 +194,7 @@ async function readPending(
     endpointPartition(configuration, id),
   );
   const counts = await Promise.all(
-    partitions.map((partition) => {
+    partitionsOf("k").map((partition) => {
       const { leases, queue, retries } = webhookKeys(partition);
       const queues = (endpoints.get(partition) ?? []).flatMap((id) => [queue(id), retries(id)]);
       const counting = run<number>(redis, countPendingScript, [leases, ...queues], []);
@@ -214,7 +212,7 @@ export interface QueueDepths {
 }
 
 export async function readQueueDepths(redis: Redis, missing?: Missing): Promise<QueueDepths> {
-  const logs = [...EVENT_LOGS, ...CHANGE_LOGS, ...ATTEMPT_LOGS, AUDIT_LOG];
+  const logs = [...eventLogs(), ...changeLogs(), ...attemptLogs(), AUDIT_LOG];
   const [eventLog, changeLog, dead] = await Promise.all([
     readWaiting(redis, "event", missing),
     readWaiting(redis, "change", missing),

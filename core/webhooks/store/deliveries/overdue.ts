@@ -1,14 +1,15 @@
 /** The delivery that has waited longest beyond its time. */
 import type { Redis } from "#core/platform/redis/client.ts";
-import { FAILING_FROM, PARTITIONS, webhookKeys } from "#core/platform/redis/keys.ts";
+import { FAILING_FROM, webhookKeys } from "#core/platform/redis/keys.ts";
+import { partitionsOf, shareOf } from "#core/platform/redis/partitions.ts";
 import { type Missing, orMissing } from "#core/platform/redis/unavailable-shard.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 import { readDeliveries } from "./deliveries.ts";
 
-/** Endpoints of a partition whose first waiting delivery is looked at: those whose turn is next, healthy ones first. */
+/** Endpoints whose first waiting delivery is looked at: those whose turn is next, healthy ones first. */
 const ENDPOINTS_LOOKED_AT = limit(
-  20,
-  "endpoints of a partition whose oldest waiting delivery the overview looks at",
+  320,
+  "endpoints whose oldest waiting delivery the overview looks at, in equal shares of the partitions",
   "those whose turn is next",
 );
 
@@ -23,7 +24,7 @@ export async function longestOverdueMs(
   missing?: Missing,
 ): Promise<number> {
   const sinceMs = await Promise.all(
-    Array.from({ length: PARTITIONS }, (_, n) => {
+    partitionsOf("k").map((n) => {
       const keys = webhookKeys(n);
       return waitingSince(redis, keys, nowMs).catch(orMissing(redis, missing, keys.firstRing, []));
     }),
@@ -38,7 +39,7 @@ async function waitingSince(
   nowMs: number,
 ): Promise<number[]> {
   const [endpoints, retries, failing] = await Promise.all([
-    redis.zRange(keys.firstRing, 0, ENDPOINTS_LOOKED_AT - 1),
+    redis.zRange(keys.firstRing, 0, shareOf("k", ENDPOINTS_LOOKED_AT) - 1),
     redis.zRangeWithScores(keys.retryRing, 0, 0),
     redis.zRangeWithScores(keys.retryRing, FAILING_FROM, "+inf", {
       BY: "SCORE",
