@@ -5,12 +5,12 @@ import {
   courierRateKey,
   eventKeys,
   logCountsKey,
-  PARTITIONS,
   type Reference,
   retriesKey,
   SYSTEM_KEY,
   withAsGiven,
 } from "#core/platform/redis/keys.ts";
+import { shareOf } from "#core/platform/redis/partitions.ts";
 import { scriptOfParts } from "#core/platform/redis/script-parts.ts";
 import { announce } from "#core/platform/redis/wake.ts";
 import { hourOf } from "#core/platform/time/hour-of.ts";
@@ -84,7 +84,7 @@ export async function takeEvent(
     ...bucketKeys(layout, seen),
     ...[SYSTEM_KEY, courierRateKey(rate.subject), ...withAsGiven([reference]).map(keyOf)],
   ];
-  const mark = Math.ceil(highWater / PARTITIONS);
+  const mark = shareOf("e", highWater);
   const numbers = [version, nowMs, perSecond, burst, 1, mark, SEEN_TTL_SECONDS].map(String);
   const line = encodeLoggedEvent({ ...logged, shipmentId: 0 }).slice(NO_SHIPMENT.length);
   const about = [logged.courier, String(hour), String(layout.generations.length)];

@@ -4,7 +4,7 @@ import { type Benchmarks, openBenchmarks } from "#analytics/benchmarks.ts";
 import { createRunningTime } from "#core/platform/log/running-time.ts";
 import {
   ALARM_KEYS,
-  CHANGE_LOGS,
+  changeLogs,
   companyPartition,
   deadLetterKey,
   webhookKeys,
@@ -20,7 +20,7 @@ import { type MailServer, startMailServer } from "#test/support/servers/mail-ser
 import { type Receiver, startReceiver, WEBHOOK_ENV } from "#test/support/servers/receiver.ts";
 
 const SECRET_PATH = "/services/T000/B000/a-secret-of-the-chat";
-const DEAD_LETTERS = deadLetterKey(CHANGE_LOGS[0] ?? "");
+const DEAD_LETTERS = deadLetterKey(changeLogs()[0] ?? "");
 const RECEIVERS = "/panel/api/alarm-receivers";
 
 let runtime: TestRuntime;

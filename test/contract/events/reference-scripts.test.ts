@@ -175,6 +175,7 @@ describe("compact.lua", () => {
             ...[item.isPlaceholder ? "" : nameOf(item.of), compactOf(item)],
           ]),
         ),
+        "5",
       ],
     );
   const putLines = (reference: string, ...items: readonly Item[]) =>

@@ -11,7 +11,7 @@ import {
 import { ownReferences, registerReferences } from "#core/events/store/references.ts";
 import { seenBucket, seenLayout } from "#core/events/store/seen.ts";
 import { soleReference, takeEvent } from "#core/events/store/take-event.ts";
-import { EVENT_LOGS, eventKeys, SYSTEM_KEY, trackingReference } from "#core/platform/redis/keys.ts";
+import { eventKeys, eventLogs, SYSTEM_KEY, trackingReference } from "#core/platform/redis/keys.ts";
 import { event } from "#test/support/clients/courier.ts";
 import { forAll } from "#test/support/for-all.ts";
 import { openTestRedis } from "#test/support/servers/servers.ts";
@@ -49,7 +49,7 @@ async function take({ version = VERSION, highWater = HIGH_WATER, sent = one } = 
 
 /** Lines of the event log. */
 async function logged(): Promise<string[]> {
-  const entries = await Promise.all(EVENT_LOGS.map((log) => store.redis.xRange(log, "-", "+")));
+  const entries = await Promise.all(eventLogs().map((log) => store.redis.xRange(log, "-", "+")));
   return entries.flat().flatMap((entry) => {
     return entry ? splitEvents(entry.message).map(({ e = "" }) => e) : [];
   });
