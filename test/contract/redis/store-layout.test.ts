@@ -111,7 +111,8 @@ describe.each(STORES)("the layout of %s", (kind) => {
   test("an empty store begins with the layout of whoever starts first, and nothing is migrated", async () => {
     await empty();
     await migrateStore(redis, log, [adding(2), adding(3)]);
-    expect(await layout()).toEqual({ version: 3, oldest: 2, cursor: "" });
+    // Its partitions may be others than those of the version before.
+    expect(await layout()).toEqual({ version: 3, oldest: 3, cursor: "" });
     expect(await numbers()).toEqual(all(0));
   });
 
