@@ -2,7 +2,7 @@
 import { loadsOf, UNEVEN, unevenness, weigh } from "#core/placement/rules/plan.ts";
 import { readKnownLoads } from "#core/placement/store/partition-load.ts";
 import { isCluster, type Redis, replicaTermsOf } from "#core/platform/redis/client.ts";
-import { DURABLE_SETTINGS } from "#core/platform/redis/durable-settings.ts";
+import { DURABLE_SETTINGS } from "#core/platform/redis/embedded/durable-settings.ts";
 import { SLOTS } from "#core/platform/redis/nodes/cluster-nodes.ts";
 import {
   type NodeFacts,

@@ -1,7 +1,7 @@
 /** Durable before 200: a start warns when a server that it was given promises less than the embedded one. */
 import type { Log } from "#core/platform/process/log.ts";
 import type { Redis } from "#core/platform/redis/client.ts";
-import { DURABLE_SETTINGS } from "#core/platform/redis/durable-settings.ts";
+import { DURABLE_SETTINGS } from "#core/platform/redis/embedded/durable-settings.ts";
 import { readRedisFacts } from "#core/platform/redis/nodes/node-facts.ts";
 
 /** Every node of a cluster is asked, replicas too: one of them is the next master. */

@@ -10,6 +10,11 @@ import { connectCluster, type Redis } from "#core/platform/redis/client.ts";
 import { SLOTS_LOCK_KEY } from "#core/platform/redis/keys.ts";
 import { takeLock } from "#core/platform/redis/lock.ts";
 import { linkNodes, readNodes } from "#core/platform/redis/nodes/cluster-nodes.ts";
+import {
+  newPartitioning,
+  PARTITIONS_MOST,
+  usePartitioning,
+} from "#core/platform/redis/partitions.ts";
 import { warnAboutDurability } from "#core/runtime/durability.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { outcomeOf, startCommand } from "#test/support/product/command.ts";
@@ -25,8 +30,10 @@ beforeAll(async () => {
   cluster = await startTestCluster();
   await cluster.everywhere("CONFIG", "SET", "cluster-require-full-coverage", "no");
   redis = await connectCluster(cluster.urls.split(","), log, TERMS);
+  usePartitioning(newPartitioning(16));
 }, 120_000);
 afterAll(async () => {
+  usePartitioning(newPartitioning(1));
   await redis.close();
   await cluster.stop();
 });
@@ -62,8 +69,10 @@ test("nothing is wrong with a cluster whose six nodes are as they should be, and
 });
 
 test("no two partitions share a slot, so each can be placed alone", async () => {
+  usePartitioning(newPartitioning(PARTITIONS_MOST));
   const slots = await slotsOfTags(redis);
-  expect(new Set(slots.values()).size).toBe(48);
+  expect(new Set(slots.values()).size).toBe(3 * PARTITIONS_MOST);
+  usePartitioning(newPartitioning(16));
 });
 
 test("a setting that differs on one node, master or replica, is found and the node named", async () => {

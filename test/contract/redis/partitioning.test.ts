@@ -40,8 +40,13 @@ async function sameReferenceIsFound({ redis }: TestRuntime): Promise<void> {
   const reference = trackingReference("GLS_ITA", "LATE-1");
   const shipmentId = idAt(LATE, partitioning().k - 1);
   const candidate = {
-    ...{ shipmentId, channelId: 7, companyId: 1, isPlaceholder: false, shipDay: 20_000 },
-    ...{ orderReference: null, archived: { endedAtMs: null, ownsNumber: true, orderHash: 9 } },
+    shipmentId,
+    channelId: 7,
+    companyId: 1,
+    isPlaceholder: false,
+    shipDay: 20_000,
+    orderReference: null,
+    archived: { endedAtMs: null, ownsNumber: true, orderHash: 9 },
   };
   await redis.set(reference.key, `[${shipmentId},7,0,null,0,1,20000]`);
   await compactReferences(redis, [{ reference, isNumber: true, candidate }]);

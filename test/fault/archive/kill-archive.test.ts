@@ -15,7 +15,7 @@ import {
   type ClickhouseServer,
   startClickhouseHttp,
 } from "#test/support/servers/clickhouse-http.ts";
-import { STORES } from "#test/support/servers/stores.ts";
+import { onServer, STORES } from "#test/support/servers/stores.ts";
 
 /** What dies at once: the process, Redis (a master of the cluster) with it, ClickHouse. A round each, and in turn from then on. */
 const KILLS = {
@@ -43,7 +43,7 @@ describe.each(STORES)("on %s", (store) => {
     clickhouse = await startClickhouseHttp();
     const { address } = clickhouse;
     const env = { ...ENV, CLICKHOUSE_URL: address, CLICKHOUSE_READ_URL: address };
-    product = await startProduct(testSetup(), env, store);
+    product = await startProduct(testSetup(), { ...env, ...onServer(store, 16) }, store);
   }, 300_000);
 
   afterAll(async () => {

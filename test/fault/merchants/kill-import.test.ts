@@ -12,7 +12,7 @@ import { testSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { startMeasuring } from "#test/support/measured.ts";
 import { type Product, startProduct } from "#test/support/product/product.ts";
-import { STORES } from "#test/support/servers/stores.ts";
+import { onServer, STORES } from "#test/support/servers/stores.ts";
 
 /** As many as are not imported before the last kill. */
 const ITEMS = 3_000;
@@ -23,7 +23,7 @@ describe.each(STORES)("on %s", (store) => {
   let other: Asking | null = null;
 
   beforeAll(async () => {
-    product = await startProduct(testSetup(), {}, store);
+    product = await startProduct(testSetup(), onServer(store, 4), store);
     // On one of the stores somebody else is at work, so that the import makes small steps and rests after each.
     if (store === "one Redis server") other = keepAsking(product);
   }, 300_000);

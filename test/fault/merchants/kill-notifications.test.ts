@@ -7,7 +7,7 @@ import { testSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { type Product, startProduct } from "#test/support/product/product.ts";
 import { type MailServer, startMailServer } from "#test/support/servers/mail-server.ts";
-import { STORES } from "#test/support/servers/stores.ts";
+import { onServer, STORES } from "#test/support/servers/stores.ts";
 
 const SHIPMENTS = 60;
 const KILLS = 2;
@@ -23,7 +23,7 @@ describe.each(STORES)("on %s", (store) => {
     if (!channel) throw new Error("the test setup has no channel");
     const template = { event: "review", language: "it" as const, subject: "s", body: "b" };
     channel.emails = { managed: true, templates: [template] };
-    product = await startProduct(setup, { SMTP_URL: server.url }, store);
+    product = await startProduct(setup, { SMTP_URL: server.url, ...onServer(store, 16) }, store);
   }, 300_000);
 
   afterAll(async () => {

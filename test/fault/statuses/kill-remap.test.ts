@@ -9,7 +9,7 @@ import { testSetup } from "#test/support/data/setup.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { forAll } from "#test/support/for-all.ts";
 import { startProduct } from "#test/support/product/product.ts";
-import { STORES } from "#test/support/servers/stores.ts";
+import { onServer, STORES } from "#test/support/servers/stores.ts";
 
 const SHIPMENTS = 1_000;
 const PER_MESSAGE = 500;
@@ -17,7 +17,7 @@ const KILLS = { "one Redis server": 3, "a six-node Redis Cluster": 2 } as const;
 const LIFE_MS = { least: 20, spread: 300 };
 
 describe.each(STORES)("on %s", (store) => {
-  const product = forAll(() => startProduct(testSetup(), {}, store));
+  const product = forAll(() => startProduct(testSetup(), onServer(store, 4), store));
 
   test("kill -9 in the middle of a remap leaves no shipment behind", async () => {
     const ids = await createShipments(product, "RM", SHIPMENTS);

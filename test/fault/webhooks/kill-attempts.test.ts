@@ -8,7 +8,7 @@ import { eventually } from "#test/support/eventually.ts";
 import { forAll } from "#test/support/for-all.ts";
 import { startProduct } from "#test/support/product/product.ts";
 import { DELIVERED_LIMIT_MS, startReceiver, WEBHOOK_ENV } from "#test/support/servers/receiver.ts";
-import { STORES } from "#test/support/servers/stores.ts";
+import { onServer, STORES } from "#test/support/servers/stores.ts";
 
 const SHIPMENTS = 10;
 const EVENTS = 60;
@@ -24,7 +24,11 @@ interface Logged {
 describe.each(STORES)("on %s", (store) => {
   const receiver = forAll(startReceiver);
   const product = forAll(() =>
-    startProduct(webhookSetup({ url: receiver.url, trigger: "every_event" }), WEBHOOK_ENV, store),
+    startProduct(
+      webhookSetup({ url: receiver.url, trigger: "every_event" }),
+      { ...WEBHOOK_ENV, ...onServer(store, 4) },
+      store,
+    ),
   );
   beforeAll(() => receiver.behave((_, response) => void setTimeout(() => response.end(), 20)));
 

@@ -15,7 +15,7 @@ import {
   startReceiver,
   WEBHOOK_ENV,
 } from "#test/support/servers/receiver.ts";
-import { STORES } from "#test/support/servers/stores.ts";
+import { onServer, STORES } from "#test/support/servers/stores.ts";
 
 const SHIPMENTS = 20;
 const EVENTS_PER_MESSAGE = 20;
@@ -37,7 +37,7 @@ describe.each(STORES)("on %s", (store) => {
       { code: "steady", url: steady.url, trigger: "every_event" },
       { code: "slow", url: slow.url, trigger: "every_event" },
     );
-    const env = WEBHOOK_ENV;
+    const env = { ...WEBHOOK_ENV, ...onServer(store, 16) };
     product = await startProduct(setup, env, store);
   }, 300_000);
 

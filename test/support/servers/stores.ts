@@ -21,6 +21,14 @@ export interface Store {
   readonly stop: () => Promise<void>;
 }
 
+/**
+ * What makes a new store on one server have so many partitions of each family, so that suites together cover 1, 4 and 16. A cluster
+ * has its own 16.
+ */
+export function onServer(kind: StoreKind, partitions: 4 | 16): Readonly<Record<string, string>> {
+  return kind === "one Redis server" ? { STORE_PARTITIONS: String(partitions) } : {};
+}
+
 /** @returns null for one server, which is started by whoever uses it */
 export async function openStore(kind: StoreKind): Promise<Store | null> {
   if (kind === "one Redis server") return null;

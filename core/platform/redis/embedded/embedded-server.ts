@@ -8,7 +8,7 @@ import {
   isSame,
 } from "#core/platform/embedded/embedded-folder.ts";
 import type { EmbeddedProgram, Served, Verdict } from "#core/platform/embedded/embedded-program.ts";
-import { DURABLE_SETTINGS } from "#core/platform/redis/durable-settings.ts";
+import { DURABLE_SETTINGS } from "#core/platform/redis/embedded/durable-settings.ts";
 import cutTornEndSource from "./cut-torn-end.sh" with { type: "text" };
 
 const ANSWER_LIMIT_MS = 1_000;
