@@ -481,7 +481,8 @@ export const en = {
     replayBegun: "Started",
     replayWindow: "Deliveries of",
     replayStates: { running: "Sending", done: "All queued", stopped: "Stopped" },
-    passedOverOlder: (count: string) => `${count} older ones of the same shipments`,
+    passedOverOlder: (count: string) =>
+      counted(count, "older one of the same shipment", "older ones of the same shipments"),
     passedOverNotFailed: (count: string) => `${count} no longer failed`,
     willSendEach: (deliveries: string, shipments: string) =>
       `${counted(deliveries, "failed delivery", "failed deliveries")} of ${counted(shipments, "shipment", "shipments")} will be sent again.`,

@@ -113,6 +113,9 @@ describe("an operator", () => {
     await page.getByRole("tab", { name: "Catalogue" }).click();
     await page.getByText("1 shipment read again, 1 changed").waitFor();
     await page.getByRole("button", { name: "Take back" }).click();
+    const asked = page.getByRole("dialog");
+    await asked.getByText("1 event of 1 shipment").waitFor();
+    await asked.getByRole("button", { name: "Take back" }).click();
     await page.getByRole("button", { name: `Map ${CODE}` }).waitFor();
     expect(problems).toEqual([]);
     await end();

@@ -247,8 +247,12 @@ describe("a merchant", () => {
     );
     expect(await accessFaults(page)).toEqual([]);
     await page.getByRole("button", { name: "Send again" }).click();
+    const asked = page.getByRole("dialog");
+    await asked.getByText("One delivery each of 2 shipments will be sent again").waitFor();
+    expect(receiver.requests).toEqual([]);
+    await asked.getByRole("button", { name: "Send again" }).click();
     await page.getByText("All queued").waitFor();
-    await page.getByText("2 queued, 1 passed over").waitFor();
+    await page.getByText("2 queued, 1 passed over (1 older one of the same shipment)").waitFor();
     // It stands on the page for whoever comes back, and for colleagues.
     await page.reload();
     await page.getByRole("tab", { name: "Send again" }).click();
@@ -349,6 +353,9 @@ describe("a merchant", () => {
     await page.getByRole("tab", { name: "Send again" }).click();
     await page.getByRole("radio", { name: "Each failed delivery" }).check();
     await page.getByRole("tabpanel").getByRole("button", { name: "Send again" }).click();
+    const asked = page.getByRole("dialog");
+    await asked.getByText("2 failed deliveries of 1 shipment will be sent again.").waitFor();
+    await asked.getByRole("button", { name: "Send again" }).click();
     await page.getByText("2 queued, 0 passed over").first().waitFor();
     await eventually(() => receiver.requests.length === 2, "both that had failed");
     expect(receiver.requests.map(({ body }) => body.data.event.statusCode)).toEqual([
