@@ -242,12 +242,11 @@ const BENCHMARKS: MemberWords = {
   transitSampleSize: "Deliveries that the transit days stand on; null below 20.",
   rank: "Place among the couriers, from 1 on; null with insufficient data.",
   basis: "Whether the speed stands on transit or on lead days.",
-  p10: "The first of the days in which about 80 % of such parcels arrive.",
-  p50: "The day by which half of such parcels have arrived.",
-  p90: "The last of the days in which about 80 % of such parcels arrive.",
+  ...expectedDays("PromisedCourier"),
+  ...expectedDays("ExpectedDelivery"),
   onTimeProbability: "Share of the sample that would meet the deadline, 0 to 1; null without one.",
   grain: `Grain of the sample, finest first: ${GRAINS.join(", ")}.`,
-  deadline: "Day by which the parcel has to arrive.",
+  "PromiseRequest.deadline": "Day by which the parcel has to arrive.",
   "PromiseRequest.shipDate": "When the parcel is handed over; today if absent.",
   "CourierPromises.ranking": "Couriers with a sample of 20 deliveries, best first.",
   "CourierPromises.asOf": "ISO 8601: events accepted before it count in the figures.",
@@ -312,3 +311,11 @@ export const MEMBER_WORDS: MemberWords = {
   ...BENCHMARKS,
   ...CALLS,
 };
+
+function expectedDays(component: string) {
+  return {
+    [`${component}.p10`]: "The first of the days in which about 80 % of such parcels arrive.",
+    [`${component}.p50`]: "The day by which half of such parcels have arrived.",
+    [`${component}.p90`]: "The last of the days in which about 80 % of such parcels arrive.",
+  };
+}

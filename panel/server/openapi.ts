@@ -100,6 +100,7 @@ const PARAMETER_EXAMPLES = {
   "{endpointId}": "ep_ced7ce0cea3a0d43",
   "{deliveryId}": `dlv_00${"3b9f0c4d".repeat(4)}`,
   "replays/{replayId}": "rpl_005d2c8f1a9b3e4c70a1b2c3d4",
+  "jobs/{jobId}": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11",
   "remaps/{id}": "1",
   "tokens/{id}": "tok_9f86d081884c7d65",
   "signing-secrets/{id}": "sec_2c26b46b68ffc68f",

@@ -17,7 +17,10 @@
 -- no request was left; or {'stale'} for another configuration, {'unclear'} where not one shipment is found: nothing was done then.
 local call, own = redis.call, 6 + ARGV[10]
 local system, bucket, reference, asGiven = unpack(KEYS, own + 1, own + 4)
-assert(reference and #ARGV == 12, 'a key or an argument too few')
+assert(reference and #KEYS <= own + 4 and #ARGV == 12, 'keys or arguments of another number')
+-- Before the first write: what claim.lua would refuse after a request was taken.
+assert(ARGV[6] + 0 >= 0 and ARGV[7] + 0 > 0 and ARGV[10] + 0 >= 1, 'a mark, seconds or generations')
+assert(string.find(ARGV[11], '^-?%d+$') and #ARGV[11] <= 20 and string.sub(ARGV[12], -1) == '\n', 'an event')
 local takeRequest = function(KEYS, ARGV)
 -- part: courier-rate
 end

@@ -22,11 +22,9 @@ import type { OwnReferences } from "./references.ts";
 import { bucketKeys, SEEN_TTL_SECONDS, type SeenBucket, type SeenLayout } from "./seen.ts";
 import takeSource from "./take-event.lua" with { type: "text" };
 
-/** Without the line that only stands at the head of a script. */
-const bodyOf = (source: string) => source.slice(source.indexOf("\n"));
 const takeScript = scriptOfParts(takeSource, {
-  claim: bodyOf(claimSource),
-  "courier-rate": bodyOf(rateSource),
+  claim: claimSource,
+  "courier-rate": rateSource,
 });
 
 export interface EventTerms {

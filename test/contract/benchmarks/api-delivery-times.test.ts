@@ -53,7 +53,7 @@ async function deliver(): Promise<void> {
     })),
   ];
   for (const row of rows) {
-    await api.runtime.redis.xAdd(companyKeys(1).changes, "*", laneFields(row));
+    await api.runtime.redis.xAdd(companyKeys(0).changes, "*", laneFields(row));
   }
   await eventually(async () => {
     const lags = await readLags(api.runtime.redis);

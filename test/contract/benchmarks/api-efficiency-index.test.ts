@@ -36,7 +36,7 @@ beforeAll(async () => {
     ...(at < 19 && { plannedOn: deliveredOn }),
   }));
   for (const row of [...fast, ...slow]) {
-    await runtime.redis.xAdd(companyKeys(1).changes, "*", laneFields(row));
+    await runtime.redis.xAdd(companyKeys(0).changes, "*", laneFields(row));
   }
   await eventually(async () => {
     const lags = await readLags(runtime.redis);

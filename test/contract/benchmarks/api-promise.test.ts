@@ -48,7 +48,7 @@ async function deliver(): Promise<void> {
     ...delivered("SDA_ITA", 200, of(19, 1)),
   ];
   const { redis } = api.runtime;
-  for (const row of rows) await redis.xAdd(companyKeys(1).changes, "*", laneFields(row));
+  for (const row of rows) await redis.xAdd(companyKeys(0).changes, "*", laneFields(row));
   await eventually(async () => {
     const lags = await readLags(redis);
     return lags.every(({ group, entries }) => group !== "analytics" || entries === 0);

@@ -54,7 +54,7 @@ beforeAll(async () => {
     ...add(1, { courier: "FIVE", destCap: "30121", leadDays: 9 }),
   ];
   for (const row of rows) {
-    await runtime.redis.xAdd(companyKeys(1).changes, "*", laneFields(row));
+    await runtime.redis.xAdd(companyKeys(0).changes, "*", laneFields(row));
   }
   await product.settled();
   member = (await makeAccount(runtime, "company", "member", { companyCode: "acme" })).cookie;

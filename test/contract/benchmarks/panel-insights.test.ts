@@ -29,7 +29,7 @@ beforeAll(async () => {
     })),
   ];
   for (const row of rows) {
-    await product.runtime.redis.xAdd(companyKeys(1).changes, "*", laneFields(row));
+    await product.runtime.redis.xAdd(companyKeys(0).changes, "*", laneFields(row));
   }
   await product.settled();
 });

@@ -135,7 +135,7 @@ for (const [count, sizes] of [
     const references = Array.from({ length: 10_000 }, (_, n) =>
       trackingReference("GLS_ITA", `CALLS-${count}-${n}`),
     )
-      .filter(({ partition }) => partition === 3)
+      .filter(({ partition }, _, all) => partition === all[0]?.partition)
       .slice(0, count);
     const { redis, calls } = recordCalls(runtime.redis);
     const common = { companyId: 1, channelId: 1, isPlaceholder: false, orderReference: null };

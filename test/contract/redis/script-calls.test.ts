@@ -42,7 +42,7 @@ const WRITING = [
     "raise-field",
   ],
   ...["record-message", "redrive", "register", "save-orders", "settle-retry", "settle-work"],
-  ...["swap-field", "take-work", "trim-log", "unpark"],
+  ...["swap-field", "take-event", "take-work", "trim-log", "unpark"],
   ...["compact", "number-rows", "remove", "restore"],
 ];
 

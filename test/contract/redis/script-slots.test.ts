@@ -33,7 +33,8 @@ beforeAll(async () => {
   const runtime = await openTestRuntime(testSetup());
   const recording = recordCalls(runtime.redis);
   await tourOfTheStore(runtime, recording.redis);
-  calls = recording.calls.filter(({ sha }) => scripts.has(sha));
+  // One server alone takes in a message of one event in one step: on a cluster its keys have no slot in common.
+  calls = recording.calls.filter((call) => scripts.has(call.sha) && nameOf(call) !== "take-event");
   await runtime.end();
   cluster = await startTestCluster();
   const [first = ""] = cluster.urls.split(",");

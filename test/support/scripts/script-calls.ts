@@ -14,7 +14,9 @@ export interface NamedScript {
 /** By digest, those included that are made of parts. */
 export function scriptsByDigest(): Map<string, NamedScript> {
   const read = (path: string) => readFileSync(path, "utf8");
-  const parts = Object.fromEntries(PART_FILES.map((path) => [scriptName(path), read(path)]));
+  const parts = Object.fromEntries(
+    [...PART_FILES, ...SCRIPT_FILES].map((path) => [scriptName(path), read(path)]),
+  );
   return new Map(
     SCRIPT_FILES.map((path) => {
       const { sha, source } = scriptOfParts(read(path), parts);

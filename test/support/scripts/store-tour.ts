@@ -34,6 +34,7 @@ import {
   resolveReferences,
 } from "#core/events/store/references.ts";
 import { seenBucket, seenLayout } from "#core/events/store/seen.ts";
+import { type EventTerms, takeEvent } from "#core/events/store/take-event.ts";
 import { beginRequest, endRequest } from "#core/merchants/store/idempotency.ts";
 import {
   acceptJob,
@@ -87,6 +88,7 @@ import { registerAgain } from "#core/shipments/store/register-shipments.ts";
 import { readHistory, readShipments, takeNumbers } from "#core/shipments/store/shipments.ts";
 import { forgetUnmapped } from "#core/statuses/store/unmapped.ts";
 import { markTaken } from "#core/webhooks/store/attempt-log.ts";
+import { event } from "#test/support/clients/courier.ts";
 import { applyEvents } from "#test/support/data/facts.ts";
 import { channelOf } from "#test/support/data/setup.ts";
 import type { TestRuntime } from "#test/support/product/runtime.ts";
@@ -306,6 +308,19 @@ async function eventTour({ redis, live, config }: TestRuntime): Promise<void> {
   await forgetCourierCounts(redis, await readCourierCounts(redis), nowMs + 86_400_000);
   await takeCourierRate(redis, COURIER, { perSecond: 5, burst: 10 }, nowMs);
   await takeCourierRate(redis, COURIER, { perSecond: 5, burst: 10 }, nowMs);
+  await takenEventTour(redis, { version: live.configuration().version, layout, nowMs });
+}
+
+async function takenEventTour(redis: Redis, terms: Omit<EventTerms, "rate">): Promise<void> {
+  const reference = trackingReference(COURIER, "TOUR-TAKEN");
+  const owner = { companyId: 1, channelId: 1, isPlaceholder: false, orderReference: null };
+  const shipmentId = idStride();
+  await registerReferences(redis, [{ ...owner, shipmentId, shipDay: 20_000, reference }]);
+  const rate = { subject: COURIER, limit: { perSecond: 5, burst: 10 } };
+  const logged = { courier: COURIER, factKey: "tour", receivedAtMs: terms.nowMs, messageIndex: 0 };
+  const sent = event({ trackingNumber: "TOUR-TAKEN" });
+  const seen = seenBucket(COURIER, sent.eventId);
+  await takeEvent(redis, { ...terms, rate }, { ...logged, event: sent, seen, reference }, 1_000);
 }
 
 /** Runs, is gone, and runs again. */
