@@ -16,6 +16,7 @@ import {
   trackingReference,
   workKeys,
 } from "#core/platform/redis/keys.ts";
+import { idDigits, idStride } from "#core/platform/redis/partitions.ts";
 import { searchBoth } from "#core/search/store/archive-search.ts";
 import { correctShipment } from "#core/shipments/store/correct-shipment.ts";
 import { createItems } from "#core/shipments/store/create-items.ts";
@@ -168,8 +169,8 @@ describe("test mode", () => {
 });
 
 describe("shipments of an index, read in the order of their ids", () => {
-  const KEY = "{k0}:ids";
-  const name = (id: number) => String(id).padStart(12, "0");
+  const KEY = `${companyTag(0)}:read-in-order`;
+  const name = (id: number) => String(id).padStart(idDigits(), "0");
 
   async function readAll(count: number, meanwhile: (page: number) => Promise<unknown> = held) {
     const read: number[] = [];
@@ -258,7 +259,7 @@ describe("a tracking number whose shipment was archived a moment ago", () => {
     await takeNumbers(runtime.redis, [taken]);
     await expireNow(numbersKey(number));
     expect(await found(number)).toEqual([young, old]);
-    await takeNumbers(runtime.redis, [{ ...taken, shipmentId: young + 16 }]);
+    await takeNumbers(runtime.redis, [{ ...taken, shipmentId: young + idStride() }]);
     expect(await found(number)).toEqual([young, old]);
   }, 300_000);
 });
