@@ -64,6 +64,7 @@ describe.each(CLICKHOUSE_KINDS)("the handler, ClickHouse: %s", (kind) => {
       transitDays: 1,
       attempts: 2,
       exceptions: 1,
+      plannedOn: "2026-09-02",
     });
     expect(await handle([laneEntry(row)])).toEqual([]);
     expect(await rowsOf("10121")).toEqual([
@@ -84,6 +85,7 @@ describe.each(CLICKHOUSE_KINDS)("the handler, ClickHouse: %s", (kind) => {
         attempts: 2,
         exceptions: 1,
         is_return: false,
+        planned_on: "2026-09-02",
         version: 1,
         removed: 0,
       },
@@ -108,6 +110,7 @@ describe.each(CLICKHOUSE_KINDS)("the handler, ClickHouse: %s", (kind) => {
       originCap: "80121",
       weightKg: 2.5,
       shipDate: "2026-10-30",
+      estimatedOn: "2026-11-03",
       version: 9,
       messageId: "message-1",
     };
@@ -150,6 +153,7 @@ describe.each(CLICKHOUSE_KINDS)("the handler, ClickHouse: %s", (kind) => {
       origin_cap: "80121",
       weight_kg: 2.5,
       ship_date: "2026-10-30",
+      estimated_on: "2026-11-03",
       version: 9,
       message_id: "message-1",
     });
@@ -304,7 +308,7 @@ describe("the role", () => {
     await runtime.end();
   });
 
-  const { changes } = companyKeys(1);
+  const { changes } = companyKeys(0);
 
   async function unacknowledged(): Promise<number> {
     const lags = await readLags(runtime.redis);

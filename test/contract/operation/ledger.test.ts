@@ -153,7 +153,8 @@ test("a dead letter of track is waiting, and no longer once it is driven again",
   });
   const parked = await atRest();
   expect([parked.waiting, parked.difference]).toEqual([1, AT_REST]);
-  await panel.call("POST", `/panel/api/dead-letters/e4-${letter}/redrive`);
+  const redriven = await panel.call("POST", `/panel/api/dead-letters/e0-${letter}/redrive`);
+  expect(redriven.status).toBe(200);
   await eventually(async () => (await readHistory(runtime.redis, id)).length === 1, "applied");
   const after = await eventually(async () => {
     const balance = await atRest();

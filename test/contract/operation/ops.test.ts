@@ -38,7 +38,7 @@ describe("what a call costs Redis", () => {
   let port: Running;
 
   beforeAll(async () => {
-    runtime = await openTestRuntime(testSetup());
+    runtime = await openTestRuntime(testSetup(), { STORE_PARTITIONS: "16" });
     port = openOpsPort(runtime, "test", 0);
   });
   afterAll(async () => {

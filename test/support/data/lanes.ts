@@ -122,6 +122,6 @@ export async function addLaneHistory(redis: Redis, cap: string): Promise<void> {
     })),
   ];
   for (const row of rows) {
-    await redis.xAdd(companyKeys(1).changes, "*", laneFields(row));
+    await redis.xAdd(companyKeys(0).changes, "*", laneFields(row));
   }
 }
