@@ -24,6 +24,8 @@ interface CourierHours {
     readonly at: number;
     readonly events: number;
   }>;
+  /** False while the analytics cannot be asked. */
+  readonly isComplete: boolean;
 }
 
 export const courierHoursQuery = answerOf<CourierHours>("/panel/api/analytics/courier-hours");
@@ -59,6 +61,7 @@ export interface WebhookPicture {
     readonly attempts: number;
     readonly endpoints: number;
   }>;
+  readonly isComplete: boolean;
 }
 
 export const webhookPictureQuery = (period: string) =>

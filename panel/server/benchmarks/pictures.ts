@@ -6,6 +6,7 @@ import { Problem } from "#core/platform/errors/problem.ts";
 import { route } from "#core/platform/http/access.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { v1EndpointId } from "#core/webhooks/rules/webhook-v1.ts";
+import { unlessAnalyticsAway } from "#panel/server/analytics-away.ts";
 import type { Caller } from "#panel/server/caller.ts";
 import { isTheirs } from "#panel/server/owners.ts";
 import { panelRoutes } from "#panel/server/panel-routes.ts";
@@ -24,12 +25,17 @@ const count = Type.Integer();
 const ms = (description: string) =>
   Type.Integer({ description: `${description}, UTC milliseconds` });
 
+const isComplete = Type.Boolean({
+  description: "false while the analytics cannot be asked: there are no rows then",
+});
+
 export const CourierHours = Type.Object({
   from: ms("begin of the first full hour"),
   to: ms("end of the last one"),
   items: Type.Array(
     Type.Object({ courier: Type.String(), at: ms("begin of the hour"), events: count }),
   ),
+  isComplete,
 });
 
 export const CourierDelays = Type.Object({
@@ -67,6 +73,7 @@ export const WebhookPicture = Type.Object({
     }),
     { description: "of attempts that did not succeed, the most frequent first" },
   ),
+  isComplete,
 });
 
 const PictureQuery = Type.Object({
@@ -82,14 +89,14 @@ export function pictureRoutes(runtime: Runtime, insights: Insights) {
       "/panel/api/analytics/courier-hours",
       async ({ caller }) => {
         const to = Math.floor(live.now() / HOUR_MS) * HOUR_MS;
-        const items = (await insights.courierHours(live.now())).filter(isOf(caller));
-        return { from: to - DAY_MS, to, items };
+        const rows = await insights.courierHours(live.now()).catch(unlessAnalyticsAway);
+        const items = rows?.filter(isOf(caller)) ?? [];
+        return { from: to - DAY_MS, to, items, isComplete: rows !== null };
       },
       route({
         access: { can: "quality:read", of: "caller" },
         response: CourierHours,
         summary: "Events by courier and hour, of the last 24 full hours",
-        errors: ["ANALYTICS_UNAVAILABLE"],
       }),
     )
     .get(
@@ -112,18 +119,18 @@ export function pictureRoutes(runtime: Runtime, insights: Insights) {
         const from = Math.floor((to - spanMs) / stepMs) * stepMs;
         const endpoints = endpointsOf(await live.refresh(), caller);
         const asked = { endpoints, sinceMs: from, stepMs };
-        const [periods, answers] = await Promise.all([
+        const found = await Promise.all([
           insights.webhookPeriods(asked),
           insights.webhookAnswers({ endpoints, sinceMs: from }),
-        ]);
-        return { from, to, stepMs, periods, answers };
+        ]).catch(unlessAnalyticsAway);
+        const [periods, answers] = found ?? [[], []];
+        return { from, to, stepMs, periods, answers, isComplete: found !== null };
       },
       route({
         access: { can: "webhooks:read", of: "caller" },
         query: PictureQuery,
         response: WebhookPicture,
         summary: "Webhook attempts over time, and what was answered to those that failed",
-        errors: ["ANALYTICS_UNAVAILABLE"],
       }),
     );
 }

@@ -5,7 +5,6 @@ import type { Channel, Configuration } from "#core/configuration/store/configura
 import { OUTCOMES_KEPT_DAYS } from "#core/events/store/event-outcomes.ts";
 import { resolveReferences } from "#core/events/store/references.ts";
 import { factKeyOf } from "#core/events/store/seen.ts";
-import { Problem } from "#core/platform/errors/problem.ts";
 import { companyPartition, trackingReference } from "#core/platform/redis/keys.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 import { idOf } from "#core/platform/schema/path-id.ts";
@@ -13,6 +12,7 @@ import { NO_ARCHIVE, searchBoth } from "#core/search/store/archive-search.ts";
 import type { ShipmentQuery } from "#core/search/store/shipment-query.ts";
 import type { StoredShipment } from "#core/shipments/store/shipments.ts";
 import { deliveryIdOf, readDeliveries } from "#core/webhooks/store/deliveries/deliveries.ts";
+import { unlessAnalyticsAway } from "#panel/server/analytics-away.ts";
 import type { PanelDeps } from "#panel/server/caller.ts";
 
 /** Shipments that one text finds; of an order with more, the first ones. */
@@ -164,14 +164,9 @@ async function byEvent(
       kind === "eventId"
         ? { factKey: factKeyOf(courier, text), messageId: "" }
         : { factKey: "", messageId: text };
-    const rows = await insights.accepted({ ...common, ...key, courier }).catch(unavailable);
+    const rows = await insights.accepted({ ...common, ...key, courier }).catch(unlessAnalyticsAway);
     if (rows === null) return found;
     found.push(...rows.flatMap(({ shipmentIds }) => shipmentIds));
   }
   return found;
-}
-
-function unavailable(error: unknown): null {
-  if (error instanceof Problem && error.status === 503) return null;
-  throw error;
 }

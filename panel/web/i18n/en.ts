@@ -38,6 +38,7 @@ export const en = {
     colours: "Colour scheme",
     schemes: { light: "Light", dark: "Dark", auto: "Same as system" },
     notFound: "There is no such page",
+    noAnalytics: "Analytics is unavailable at the moment.",
     notFoundText: "The address may be mistyped, or the page may have been removed.",
     toOverview: "To the start page",
     loading: "Loading",

@@ -17,6 +17,7 @@ export const it: Messages = {
     colours: "Tema",
     schemes: { light: "Chiaro", dark: "Scuro", auto: "Come da sistema" },
     notFound: "Questa pagina non esiste",
+    noAnalytics: "I dati analitici al momento non rispondono.",
     notFoundText: "L'indirizzo può essere sbagliato, o ciò che mostrava non c'è più.",
     toOverview: "Alla pagina iniziale",
     loading: "Caricamento",

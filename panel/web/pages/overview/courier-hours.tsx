@@ -35,7 +35,9 @@ export function CourierHours() {
     <Section title={t.overview.courierHours} lead={t.overview.courierHoursLead}>
       <ProblemNote error={error} />
       {!data && !error && <PagePending />}
-      {data && byCourier.length === 0 && <Text c="dimmed">{t.overview.noCourierHours}</Text>}
+      {data && byCourier.length === 0 && (
+        <Text c="dimmed">{data.isComplete ? t.overview.noCourierHours : t.app.noAnalytics}</Text>
+      )}
       {byCourier.length > 0 && (
         <HeatTable
           label={t.overview.courierHours}

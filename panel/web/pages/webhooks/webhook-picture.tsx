@@ -34,7 +34,9 @@ export function WebhookPicture() {
     >
       <ProblemNote error={error} />
       {!data && !error && <PagePending />}
-      {data?.periods.length === 0 && <Text c="dimmed">{t.webhooks.noAttempts}</Text>}
+      {data?.periods.length === 0 && (
+        <Text c="dimmed">{data.isComplete ? t.webhooks.noAttempts : t.app.noAnalytics}</Text>
+      )}
       {data && data.periods.length > 0 && (
         <Stack>
           <SimpleGrid cols={{ base: 1, lg: 2 }} spacing="lg">
