@@ -12,6 +12,9 @@ from __future__ import annotations
 from typing import Literal, NotRequired, TypedDict
 `;
 
+/** Names of members that are no names in Python: their class is made by a call. */
+const KEYWORDS = new Set(["from", "in", "is", "class", "global", "pass", "return", "import"]);
+
 const PLAIN: Readonly<Record<string, string>> = {
   string: "str",
   integer: "int",
@@ -39,11 +42,33 @@ function write(name: string, schema: Json, written: Map<string, string>): void {
   const members = Object.entries(schema["properties"] as Record<string, Json>).map(
     ([member, of]) => {
       const type = typeOf(of, name + member.charAt(0).toUpperCase() + member.slice(1), written);
-      return `    ${member}: ${required.includes(member) ? type : `NotRequired[${type}]`}`;
+      return [member, required.includes(member) ? type : `NotRequired[${type}]`] as const;
     },
   );
-  written.set(name, `\nclass ${name}(TypedDict):\n${members.join("\n")}\n`);
+  written.set(
+    name,
+    members.some(([member]) => KEYWORDS.has(member))
+      ? called(name, members)
+      : classOf(name, members),
+  );
 }
+
+type Members = ReadonlyArray<readonly [member: string, type: string]>;
+
+function classOf(name: string, members: Members): string {
+  const lines = members.map(([member, type]) => `    ${member}: ${type}`);
+  return `\nclass ${name}(TypedDict):\n${lines.join("\n")}\n`;
+}
+
+/** Types as texts, since what they name may stand further down. */
+function called(name: string, members: Members): string {
+  const lines = members.map(
+    ([member, type]) => `        ${JSON.stringify(member)}: ${quoted(type)},`,
+  );
+  return `\n${name} = TypedDict(\n    "${name}",\n    {\n${lines.join("\n")}\n    },\n)\n`;
+}
+
+const quoted = (type: string) => `'${type}'`;
 
 /** @param name of a schema that is written out where it is used */
 function typeOf(schema: Json, name: string, written: Map<string, string>): string {

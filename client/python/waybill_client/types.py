@@ -664,14 +664,18 @@ class NotificationRequest(TypedDict):
     language: NotRequired[Literal["it", "en", "de", "fr", "es", "pt", "zh", "ru", "ja", "cs", "ro", "hu", "ar", "sk", "pl", "ko", "nl", None]]
 
 
-class OnTimeView(TypedDict):
-    from: str
-    to: str
-    courier: str | None
-    firstEstimate: KeptPromises
-    lastEstimate: KeptPromises
-    planned: KeptPromises
-    asOf: str
+OnTimeView = TypedDict(
+    "OnTimeView",
+    {
+        "from": 'str',
+        "to": 'str',
+        "courier": 'str | None',
+        "firstEstimate": 'KeptPromises',
+        "lastEstimate": 'KeptPromises',
+        "planned": 'KeptPromises',
+        "asOf": 'str',
+    },
+)
 
 
 class OrderConsignee(TypedDict):

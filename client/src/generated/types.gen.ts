@@ -761,15 +761,15 @@ export type ErrorBody = {
 
 export type ExpectedDelivery = {
     /**
-     * A real date as YYYY-MM-DD.
+     * The first of the days in which about 80 % of such parcels arrive.
      */
     p10: string;
     /**
-     * A real date as YYYY-MM-DD.
+     * The day by which half of such parcels have arrived.
      */
     p50: string;
     /**
-     * A real date as YYYY-MM-DD.
+     * The last of the days in which about 80 % of such parcels arrive.
      */
     p90: string;
     /**
@@ -2677,7 +2677,7 @@ export type PromiseRequest = {
      */
     shipDate?: string | null;
     /**
-     * A real date as YYYY-MM-DD.
+     * Day by which the parcel has to arrive.
      */
     deadline?: string | null;
     /**
@@ -2692,15 +2692,15 @@ export type PromisedCourier = {
      */
     courierCode: string;
     /**
-     * A real date as YYYY-MM-DD.
+     * The first of the days in which about 80 % of such parcels arrive.
      */
     p10: string;
     /**
-     * A real date as YYYY-MM-DD.
+     * The day by which half of such parcels have arrived.
      */
     p50: string;
     /**
-     * A real date as YYYY-MM-DD.
+     * The last of the days in which about 80 % of such parcels arrive.
      */
     p90: string;
     /**

@@ -69,10 +69,10 @@ export const ProvinceView = Type.Object({
 export const TrendView = Type.Object({
   courier: Type.String(),
   month: Type.String({ description: "its first day" }),
+  ...times,
   isComplete: Type.Boolean({
     description: "false: the running month, or the one of which the last 12 months hold a part",
   }),
-  ...times,
 });
 
 export const WeightView = Type.Object({

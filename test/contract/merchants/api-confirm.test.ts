@@ -269,6 +269,7 @@ describe("read again", () => {
         ...made,
         isExisting: true,
         transmission: null,
+        voidedAt: null,
         createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*[+]0[12]:00$/),
       },
     ]);

@@ -347,7 +347,7 @@ const PAIRS: Readonly<Record<string, () => Promise<Pair>>> = {
   },
 };
 /** They create, send and bill nothing. */
-const READING = ["createToken", "readDeliveryTimes", "readEfficiencyIndex"];
+const READING = ["createToken", "promiseDelivery", "readDeliveryTimes", "readEfficiencyIndex"];
 
 describe("every POST of the API", () => {
   const posts = () => api.operations.filter(({ method }) => method === "post");

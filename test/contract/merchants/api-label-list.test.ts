@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { MIGRATIONS } from "#core/configuration/store/migrations.ts";
 import { LABELS_PER_LIST } from "#core/merchants/store/labels.ts";
 import { companyKeys, companyPartition } from "#core/platform/redis/keys.ts";
+import { idAt, idPartition } from "#core/platform/redis/partitions.ts";
 import { startNationalCarrier } from "#demo/national-carrier.ts";
 import { labelBody, labelSetup } from "#test/support/data/label-setup.ts";
 import { forAll } from "#test/support/for-all.ts";
@@ -129,34 +130,37 @@ describe("list", () => {
   });
 
   test("labels that were made before channels had a list are added by the migration, whatever is repeated", async () => {
-    const before = idsOf(await list("", outlet));
-    const { keys, channelId } = keysOf();
-    await api.runtime.redis.del(keys.channelLabels(channelId));
-    expect(idsOf(await list("", outlet))).toEqual([]);
-    const [migration] = MIGRATIONS;
+    const { redis } = api.runtime;
+    // As stores of that time have them: 16 partitions, and ids in steps of 16.
+    const [keys, channelId, ids] = [companyKeys(3), 9, [19, 35, 67]];
+    for (const [createdAtMs, id] of ids.entries()) {
+      await redis.hSet(keys.label(id), "d", JSON.stringify({ channelId, createdAtMs }));
+    }
+    await redis.set(keys.labelIds, "4");
+    const migration = MIGRATIONS.find(({ version }) => version === 2);
     for (let round = 0; round < 2; round += 1) {
       let cursor: string | null = "";
       while (cursor !== null) {
-        cursor = (await migration?.step(api.runtime.redis, cursor)) ?? null;
+        cursor = (await migration?.step(redis, cursor)) ?? null;
       }
     }
-    expect(idsOf(await list("", outlet))).toEqual(before);
+    expect(await redis.zRange(keys.channelLabels(channelId), 0, -1)).toEqual(ids.map(String));
   });
 
   test("a page with a filter reads so many labels at most, and the next one goes on behind them", async () => {
     const { keys, channelId } = keysOf();
     const [key, template] = [keys.channelLabels(channelId), idsOf(await list("", outlet))[0] ?? 0];
     const record = (await api.runtime.redis.hGet(keys.label(template), "d")) ?? "";
-    const partition = template % 16;
+    const partition = idPartition(template);
     const pipeline = api.runtime.redis.multi();
     for (let at = 0; at < LABELS_PER_LIST; at += 1) {
-      const id = (100_000 + at) * 16 + partition;
+      const id = idAt(100_000 + at, partition);
       pipeline.hSet(keys.label(id), { d: record, vd: "1" });
       pipeline.zAdd(key, { score: Date.now() + 86_400_000 + at, value: String(id) });
     }
     await pipeline.exec();
     const page = await list("?state=open", outlet);
-    expect([idsOf(page), page.body.nextCursor]).toEqual([[], String(100_000 * 16 + partition)]);
+    expect([idsOf(page), page.body.nextCursor]).toEqual([[], String(idAt(100_000, partition))]);
     expect(idsOf(await list(`?state=open&cursor=${page.body.nextCursor}`, outlet))).toHaveLength(1);
   });
 });

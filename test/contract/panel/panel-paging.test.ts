@@ -28,6 +28,7 @@ interface List {
 /** Of 5 endpoints, 20 links, 20 receivers and 20 replays at most, and of what the set-up file registers. */
 const SHORT = [
   "/panel/api/channels/{channelCode}/webhooks",
+  "/panel/api/channels/{channelCode}/jobs/{jobId}/failures",
   "/panel/api/couriers/{code}/quality-links",
   "/panel/api/webhooks/{endpointId}/replays",
   "/panel/api/alarm-receivers",

@@ -190,7 +190,7 @@ test("a claim of an alert that cannot be looked at is free again at once", async
   const { redis } = runtime;
   const about = { endpointId: "gone", kind: "warning", sinceMs: "1", atMs: "1" };
   await redis.xAdd(webhookKeys(0).alerts, "*", about);
-  const alert = (await readAlerts(redis, 1)).find(({ partition }) => partition === 3);
+  const alert = (await readAlerts(redis, 1)).find(({ partition }) => partition === 0);
   if (!alert) throw new Error("no alert");
   await server.send("ACL", "SETUSER", "default", "-xrange");
   await expect(claimAlert(redis, alert)).rejects.toThrow("NOPERM");

@@ -22,6 +22,7 @@ const TRIED_BY: Readonly<Record<string, Readonly<Record<string, readonly string[
     "docs/operations/deploy.md": ["yaml"],
     "docs/operations/monitoring.md": ["yaml"],
   },
+  "test/contract/benchmarks/api-promise.test.ts": { "docs/analytics.md": ["sql"] },
   "test/contract/events/ingest-reference.test.ts": { "docs/couriers.md": ["sh", "json"] },
   "test/contract/webhooks/webhooks-kit.test.ts": {
     "docs/webhooks.md": ["ts", "php", "python", "go", "java", "csharp", "ruby"],
