@@ -237,6 +237,7 @@ describe("an archived shipment", () => {
     await eventually(async () => (await verdictsOf(id)).includes("disabled"), "it says why");
     expect((await operator("DELETE", path)).status).toBe(204);
     expect(sentOf(live, id)).toEqual([]);
+    await eventually(async () => (await archivedShipments()) === 1, "only the first one is there");
   }, 300_000);
 });
 

@@ -1,5 +1,9 @@
 /** The whole product on a cluster whose nodes a test takes away, with a receiver of the webhooks of two companies. */
+
 import { expect } from "bun:test";
+import { loadPartitioning } from "#core/configuration/store/partitioning.ts";
+import { createLog } from "#core/platform/process/log.ts";
+import { connectCluster } from "#core/platform/redis/client.ts";
 import { readPanel } from "#test/support/clients/operator.ts";
 import { analysedEvents } from "#test/support/data/analysed-events.ts";
 import { testSetup } from "#test/support/data/setup.ts";
@@ -39,6 +43,10 @@ export async function openClusterProduct(): Promise<ClusterProduct> {
     WEBHOOK_CA_FILE: AUTHORITY.file,
   });
   await product.start();
+  // What tests ask of key names holds for this store.
+  const redis = await connectCluster(cluster.urls.split(","), createLog("silent"));
+  await loadPartitioning(redis);
+  redis.destroy();
   return {
     cluster,
     product,
