@@ -110,7 +110,10 @@ describe("a server that is killed and starts again", () => {
   });
 
   async function add(first: number): Promise<void> {
-    const rows = deliveredShipments(ROWS, (at) => ({ shipmentId: first + at, destCap: "10128" }));
+    const rows = deliveredShipments(BACKLOG, (at) => ({
+      shipmentId: first + at,
+      destCap: "10128",
+    }));
     const pipeline = own.redis.multi();
     for (const row of rows) pipeline.xAdd(changeLogs()[0] ?? "", "*", laneFields(row));
     await pipeline.execAsPipeline();
@@ -123,12 +126,12 @@ describe("a server that is killed and starts again", () => {
     const role = await startAnalytics(own);
     const benchmarks = await openBenchmarks(own.config);
     await add(1);
-    await eventually(async () => (await behind()) !== ROWS, "inserts are under way");
+    await eventually(async () => (await behind()) !== BACKLOG, "inserts are under way");
     await server.kill();
-    await add(1 + ROWS);
+    await add(1 + BACKLOG);
     const fault = await benchmarks.deliveryTimes(question("10128")).catch((error) => error);
     expect(fault).toMatchObject({ status: 503, code: "BENCHMARKS_UNAVAILABLE" });
-    expect(await behind()).toBeGreaterThanOrEqual(ROWS);
+    expect(await behind()).toBeGreaterThanOrEqual(BACKLOG);
     await server.restart();
     await eventually(async () => (await behind()) === 0, "the backlog drains", 200_000);
     const [answer] = await benchmarks.deliveryTimes(question("10128"));
