@@ -21,6 +21,8 @@ import { forEach, type Store } from "./harness.ts";
 
 /** One a partition, with one channel each. */
 const COMPANIES = 16;
+/** Variables of a store in which every company has a partition of its own, so that ids are known beforehand. */
+export const PARTITION_EACH = { STORE_PARTITIONS: String(COMPANIES) };
 export const COURIER = "GLS_ITA";
 const CREATED_AT_ONCE = 1_000;
 /** Batches of one process under way: it packs one while Redis writes another. */
@@ -85,7 +87,7 @@ export function spreadOver(count: number, at: number, of: number): number {
   return Math.floor((Math.floor(at / COMPANIES) * count) / of) * COMPANIES + (at % COMPANIES);
 }
 
-/** What the store has called the n-th one: a company's shipments are created one after the other. */
+/** What a store of `PARTITION_EACH` has called the n-th one: a company's shipments are created one after the other. */
 export function shipmentIdOf({ live }: Pick<Runtime, "live">, n: number): number {
   const { companyId } = channelOf(live, companyCode(n));
   return idAt(Math.floor(n / COMPANIES) + 1, companyPartition(companyId));
@@ -179,8 +181,7 @@ async function loadCompany(runtime: Runtime, first: number, count: number): Prom
     const length = Math.min(CREATED_AT_ONCE, Math.ceil((count - from) / COMPANIES));
     const numbers = Array.from({ length }, (_, at) => from + at * COMPANIES);
     const items = numbers.map((n) => itemOf(n, trackingNumberOf(n)));
-    const [id] = await createItems(runtime, code, items);
-    if (id !== shipmentIdOf(runtime, from)) throw new Error("ids are dealt in another order");
+    await createItems(runtime, code, items);
     await runtime.redis.xTrim(changes, "MAXLEN", 0);
   }
 }

@@ -15,7 +15,14 @@ import { trackHandler } from "#processors/track/track.ts";
 import { courierEvent, STEPS } from "./events.ts";
 import * as harness from "./harness.ts";
 import { figureOf } from "./rows.ts";
-import { benchSetup, COURIER, emptyLogs, loadShipments, shipmentIdOf } from "./shipments.ts";
+import {
+  benchSetup,
+  COURIER,
+  emptyLogs,
+  loadShipments,
+  PARTITION_EACH,
+  shipmentIdOf,
+} from "./shipments.ts";
 import { logItem, processLog } from "./tracking.ts";
 
 const { shipments, runs, most } = harness.readOptions({
@@ -158,7 +165,7 @@ async function peer(runtime: Runtime, active: readonly Parcel[]): Promise<number
 }
 
 await harness.runPart(async (defer) => {
-  const store = await harness.openStore(defer, benchSetup());
+  const store = await harness.openStore(defer, benchSetup(), PARTITION_EACH);
   const { runtime } = store;
   const { redis } = runtime;
   await loadShipments(store, shipments);

@@ -394,7 +394,9 @@ const COLOURS_OF_OURS = `(() => {
     page: styleOf("page-body").backgroundColor,
     head: styleOf("head_").backgroundColor,
     ground: styleOf("ground_").fill,
-    line: styleOf("line_").fill,
+    line: getComputedStyle(
+      document.querySelector('[class*="ground_"]').closest("svg").querySelector('[class*="line_"]'),
+    ).fill,
     known: Object.fromEntries(
       ["gray-0", "gray-1", "gray-4", "white", "dark-8", "dark-6", "dark-3"].map((name) => [name, named(name)]),
     ),
