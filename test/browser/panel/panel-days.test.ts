@@ -314,6 +314,7 @@ describe("a courier", () => {
     expect(links.map((text) => text.trim())).toEqual([
       "Couriers",
       "Refused events",
+      "Alarms",
       "API calls",
       "Accounts",
     ]);
@@ -397,7 +398,7 @@ describe("an invited colleague", () => {
     await page.keyboard.press("Enter");
     await headingOf(page, "Overview");
     // Who only reads sees no button that changes anything.
-    await page.getByRole("link", { name: "Webhooks" }).click();
+    await page.getByRole("navigation").getByRole("link", { name: "Webhooks" }).click();
     await headingOf(page, "Webhooks");
     expect(await page.getByRole("button", { name: "New endpoint" }).count()).toBe(0);
     await end();
