@@ -44,6 +44,7 @@ import { startTickingThroughOutages } from "#core/platform/redis/outage.ts";
 import { limit } from "#core/platform/schema/limit.ts";
 import type { Runtime } from "#core/runtime/runtime.ts";
 import { createTransport, readCa } from "#core/webhooks/store/transport/transport.ts";
+import { silenceByHour } from "#panel/server/operations/silent-couriers.ts";
 import { findAlarms } from "./find-alarms.ts";
 import { type TellDeps, tellReceiver } from "./tell-receiver.ts";
 
@@ -81,7 +82,8 @@ export async function startWatchingAlarms(
 ): Promise<Ticking> {
   const { redis, live, log, config } = runtime;
   const telling = await openTelling(runtime);
-  const deps = { redis, live, log, config, benchmarks, insights, telling };
+  const silence = silenceByHour(insights.silence);
+  const deps = { redis, live, log, config, benchmarks, insights: { silence }, telling };
   for (const outcome of ["told", "failed"]) alarmNotifications.inc({ outcome }, 0);
   const ticking = startTickingThroughOutages(log, "alarms", LOOK_EVERY_MS, () => watchOnce(deps));
   return {
