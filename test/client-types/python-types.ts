@@ -13,7 +13,12 @@ from typing import Literal, NotRequired, TypedDict
 `;
 
 /** Names of members that are no names in Python: their class is made by a call. */
-const KEYWORDS = new Set(["from", "in", "is", "class", "global", "pass", "return", "import"]);
+const KEYWORDS = new Set(
+  (
+    "False None True and as assert async await break class continue def del elif else except finally for from global " +
+    "if import in is lambda nonlocal not or pass raise return try while with yield"
+  ).split(" "),
+);
 
 const PLAIN: Readonly<Record<string, string>> = {
   string: "str",
@@ -62,13 +67,9 @@ function classOf(name: string, members: Members): string {
 
 /** Types as texts, since what they name may stand further down. */
 function called(name: string, members: Members): string {
-  const lines = members.map(
-    ([member, type]) => `        ${JSON.stringify(member)}: ${quoted(type)},`,
-  );
+  const lines = members.map(([member, type]) => `        ${JSON.stringify(member)}: '${type}',`);
   return `\n${name} = TypedDict(\n    "${name}",\n    {\n${lines.join("\n")}\n    },\n)\n`;
 }
-
-const quoted = (type: string) => `'${type}'`;
 
 /** @param name of a schema that is written out where it is used */
 function typeOf(schema: Json, name: string, written: Map<string, string>): string {

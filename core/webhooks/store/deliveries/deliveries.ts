@@ -32,9 +32,7 @@ import { type FreshDelivery, tellFreshDeliveries } from "./fresh-deliveries.ts";
 import readQueuesSource from "./read-queues.lua" with { type: "text" };
 
 const decideScript = script(decideSource);
-const decideCurrentScript = scriptOfParts(decideCurrentSource, {
-  decide: decideSource.slice(decideSource.indexOf("\n")),
-});
+const decideCurrentScript = scriptOfParts(decideCurrentSource, { decide: decideSource });
 const drainScript = script(drainSource);
 const readQueuesScript = script(readQueuesSource);
 
