@@ -69,7 +69,7 @@ FROM
                     AND ship_date < {until:Date32}
                     AND status NOT IN ('', 'DELIVERED')
                 GROUP BY shipment_id
-            ) AS told USING (shipment_id)
+            ) AS news USING (shipment_id)
         )
     )
     ARRAY JOIN arrayFilter(

@@ -276,7 +276,7 @@ function viewer(body: ConfirmRequest, wanted: readonly number[], publicUrl: stri
   };
 }
 
-/** Nobody hands them over: a carrier is not told of them. */
+/** They are never handed over, so the carrier is not notified. */
 function voidedOf(stored: readonly StoredLabel[]): Refusal[] {
   const message = "The label has been voided.";
   const voided = stored.filter(({ voidedAtMs }) => voidedAtMs !== null);

@@ -4,7 +4,7 @@
  */
 import { limit } from "#core/platform/schema/limit.ts";
 
-/** Of the panel and of those who are told. */
+/** Of the panel and of notifications. */
 export type AlarmLanguage = "en" | "it";
 
 export type Severity = "warning" | "critical";
@@ -26,13 +26,13 @@ export interface Finding {
 /** It must stand for so long without a break before it is an incident. */
 const STANDS_MS = limit(
   60_000,
-  "time that an alarm must stand before it is an incident",
-  "an incident opens, and its receivers are told once",
+  "time that an alarm must last before it is an incident",
+  "an incident opens, and its receivers are notified once",
 );
 const ENDPOINT_STANDS_MS = limit(
   15 * 60_000,
-  "time that an endpoint must fail before its company is told",
-  "an incident opens, and its receivers are told once",
+  "time that an endpoint must fail before its company is notified",
+  "an incident opens, and its receivers are notified once",
 );
 
 interface Definition {
@@ -42,7 +42,7 @@ interface Definition {
   readonly standsMs: number;
   /** The rule of Prometheus about the same; null = there is none. */
   readonly rule: string | null;
-  /** While one of these stands, it follows from that: nobody is told. */
+  /** While one of these lasts, it follows from that: nobody is notified. */
   readonly follows?: readonly string[];
   readonly words: Readonly<Record<AlarmLanguage, string>>;
 }

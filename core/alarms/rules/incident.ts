@@ -31,7 +31,7 @@ export interface Incident {
   /** Null = it has not stood for long enough. */
   readonly openedAtMs: number | null;
   readonly overAtMs: number | null;
-  /** Receivers that are told of it: each once that it has opened, and once that it is over. */
+  /** Receivers that are notified: each once that it has opened, and once that it is over. */
   readonly told: readonly string[];
 }
 
@@ -44,7 +44,7 @@ const UNWATCHED_MS = limit(
 const GONE_MS = limit(
   60_000,
   "time that an alarm must be gone before its incident is over",
-  "the incident ends, and its receivers are told once",
+  "the incident ends, and its receivers are notified once",
 );
 export const INCIDENTS_OPEN = limit(
   1_000,

@@ -1,4 +1,4 @@
-/** What the receivers of alarms are told: once when an incident opens, once when it is over. It names no person and no secret. */
+/** Notifications of the receivers of alarms: one when an incident opens, one when it is over. They name no person and no secret. */
 import { limit } from "#core/platform/schema/limit.ts";
 import { romeDateTime } from "#core/platform/time/rome-time.ts";
 import { type AlarmLanguage, alarmText, codeOf } from "./alarm.ts";
@@ -6,7 +6,7 @@ import type { Incident } from "./incident.ts";
 
 export type NewsKind = "opened" | "over" | "test";
 
-/** Something that one receiver is told about one incident. */
+/** A message to one receiver about one incident. */
 export interface Notification {
   readonly incident: Incident;
   readonly receiverId: string;
@@ -103,7 +103,7 @@ const LONGEST_WAIT_MS = 3_600_000;
 /** With these waits, about a day in which a panel runs. */
 export const ATTEMPTS_MOST = limit(
   30,
-  "attempts to tell a receiver of an alarm",
+  "attempts to notify a receiver of an alarm",
   "the notification is dropped, and the panel shows the error",
 );
 

@@ -1,5 +1,5 @@
 /**
- * Incidents and what receivers are still to be told, in one slot: an incident opens, or ends, in the same step that says whom to tell. Only
+ * Incidents and notifications that are still to be sent, in one slot: an incident opens, or ends, in the same step that queues them. Only
  * the panel that holds the lock looks and tells (`panel/server/alarms/watch-alarms.ts`).
  */
 import { isKnownKind } from "#core/alarms/rules/alarm.ts";
@@ -22,7 +22,7 @@ const KEPT_DAYS = limit(
 export const NOTIFICATIONS_WAITING = limit(
   10_000,
   "notifications of alarms on their way",
-  "of further incidents nobody is told until there is room",
+  "further incidents are not notified until there is room",
 );
 const KEPT_MS = KEPT_DAYS * 86_400_000;
 
@@ -60,7 +60,7 @@ export async function readNotifications(redis: Redis): Promise<Notification[]> {
   return texts.map((text) => JSON.parse(text) as Notification);
 }
 
-/** What a look has found, and whom to tell of it, in one step. */
+/** What a look has found, and the notifications about it, in one step. */
 export async function saveLook(
   redis: Redis,
   before: readonly Incident[],
@@ -87,7 +87,7 @@ export async function saveLook(
   if (known.length + gone.length + notifications.length > 0) await step.exec();
 }
 
-/** When a receiver was told last, or what went wrong. */
+/** When a receiver was last notified, or what went wrong. */
 export interface Told {
   readonly atMs: number;
   /** Null = it has arrived. */
@@ -108,7 +108,7 @@ export async function settleNotification(
   await step.exec();
 }
 
-/** Of a receiver that is gone, off, or no longer to be told. */
+/** Of a receiver that is deleted, off, or no longer concerned. */
 export async function dropNotification(redis: Redis, notification: Notification): Promise<void> {
   await redis.hDel(ALARM_KEYS.outbox, notificationName(notification));
 }

@@ -139,7 +139,7 @@ const endpoint = entity(ENDPOINT_SETTINGS, {
 
 const alarmReceiver = entity(ALARM_RECEIVER_SETTINGS, {
   id: text,
-  /** `operators`, `company <code>` or `courier <code>`: whose alarms it is told. */
+  /** `operators`, `company <code>` or `courier <code>`: whose alarms it receives. */
   owner: text,
   /** Unique among those of its owner. */
   code: text,

@@ -144,9 +144,9 @@ export const ALARM_RECEIVER_SETTINGS = {
   }),
   language: Type.Union([Type.Literal("it"), Type.Literal("en")], {
     default: "it",
-    description: "of what it is told",
+    description: "which alarms it receives",
   }),
-  active: Type.Boolean({ default: true, description: "false: it is told nothing" }),
+  active: Type.Boolean({ default: true, description: "false: it receives nothing" }),
 };
 
 /** Called by the bundler: the panel's application gets the result, and no schema. */

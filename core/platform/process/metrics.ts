@@ -124,7 +124,7 @@ export const webhookAlertMails = new Counter({
 
 export const alarmNotifications = new Counter({
   name: "waybill_alarm_notifications_total",
-  help: "Attempts to tell receivers of alarms, by outcome.",
+  help: "Attempts to notify receivers of alarms, by outcome.",
   labelNames: ["outcome"],
   registers,
 });

@@ -99,7 +99,7 @@ export const panelRequestKeys = (identity: string) => {
 };
 /** List (JSON): refused API calls of a tenant, newest first (`refused-requests.ts`). */
 export const refusedRequestsKey = (tenant: string) => `waybill:refused-requests:${tenant}`;
-/** Alarms that became incidents, and who is told of them, in one slot. */
+/** Alarms that became incidents, and their notifications, in one slot. */
 export const ALARM_KEYS = {
   /** String: which panel looks. */
   lock: "{waybill:alarms}:lock",
@@ -109,9 +109,9 @@ export const ALARM_KEYS = {
   past: (owner: string) => `{waybill:alarms}:past:${owner}`,
   /** String: who has acknowledged an incident, and when (JSON). */
   acknowledged: (incidentId: string) => `{waybill:alarms}:acknowledged:${incidentId}`,
-  /** Hash: what receivers are still to be told (JSON). */
+  /** Hash: notifications that are still to be sent (JSON). */
   outbox: "{waybill:alarms}:outbox",
-  /** Hash: receiver -> when it was told last, and what went wrong (JSON). */
+  /** Hash: receiver -> when it was last notified, and what went wrong (JSON). */
   told: "{waybill:alarms}:told",
 };
 /** Hash: a box, template or receiver that the panel deleted -> fingerprint of its entry in the setup file. */

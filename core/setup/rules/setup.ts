@@ -386,7 +386,7 @@ export const SetupAlarmReceiver = Type.Object(
   },
   {
     ...strict,
-    description: "it is told the alarms of that company or courier, else those of the operators",
+    description: "it receives the alarms of that company or courier, else those of the operators",
   },
 );
 export type SetupAlarmReceiver = Static<typeof SetupAlarmReceiver>;
@@ -518,7 +518,7 @@ function checkReceiver(receiver: Remaining<SetupAlarmReceiver>, path: string): F
   const { company, courier, url, email = "" } = receiver;
   return [
     ...(company !== undefined && courier !== undefined
-      ? [clash(`${path}.courier`, "It is told the alarms of one company or courier.")]
+      ? [clash(`${path}.courier`, "It receives the alarms of one company or courier.")]
       : []),
     ...(url !== undefined && email !== ""
       ? [clash(`${path}.url`, "It has an e-mail address or a URL, not both.")]

@@ -117,7 +117,7 @@ function targetsOf(
   ];
 }
 
-/** Webhooks that are told of alarms. */
+/** Webhooks that receive alarms. */
 function receiverTargets(
   { alarmReceivers = [] }: Remaining<SetupFile>,
   stored: StoredWebhooks,

@@ -1,4 +1,4 @@
-/** Everything that somebody should be told at the moment, and whose it is. */
+/** Every alarm at the moment, and its owner. */
 import type { Benchmarks } from "#analytics/benchmarks.ts";
 import type { Insights } from "#analytics/insights.ts";
 import { OPERATORS } from "#core/accounts/store/audit-log.ts";

@@ -59,8 +59,8 @@ export const ReceiverPatch = Type.Object(
 export const ReceiverView = Type.Object({
   id: Type.String(),
   code: Type.String({ description: "the setup file's or generated" }),
-  company: Type.Union([Type.String(), Type.Null()], { description: "whose alarms it is told" }),
-  courier: Type.Union([Type.String(), Type.Null()], { description: "whose alarms it is told" }),
+  company: Type.Union([Type.String(), Type.Null()], { description: "whose alarms it receives" }),
+  courier: Type.Union([Type.String(), Type.Null()], { description: "whose alarms it receives" }),
   ...shownMembers(ALARM_RECEIVER_SETTINGS),
   urlHost: Type.Union([Type.String(), Type.Null()], {
     description: "host of its webhook; null = it gets mails",
@@ -180,7 +180,7 @@ function oneReceiverRoutes(runtime: Runtime) {
       },
       route({
         access: WRITE,
-        summary: "Delete a receiver; it is told nothing more",
+        summary: "Delete a receiver; it receives nothing more",
         errors: ["RECEIVER_NOT_FOUND", "CONFIGURATION_BUSY"],
         answers: { 204: { description: "deleted" } },
       }),

@@ -1,4 +1,4 @@
-/** Tells one receiver: by mail, or as a POST to the webhook of a chat, which goes where webhooks of merchants may go and nowhere else. */
+/** Notifies one receiver: by mail, or as a POST to the webhook of a chat, which goes where webhooks of merchants may go and nowhere else. */
 import type { Message } from "#core/alarms/rules/notification.ts";
 import { webhookBody } from "#core/alarms/rules/notification.ts";
 import type { AlarmReceiverEntity } from "#core/configuration/rules/entities.ts";

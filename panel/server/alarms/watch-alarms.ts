@@ -1,18 +1,18 @@
 /**
- * Looks for alarms every few seconds, opens and ends incidents, and tells their receivers. One panel at a time does: whoever has the
- * lock. All of it stands in the store, so another one goes on where it ended.
+ * Looks for alarms every few seconds, opens and ends incidents, and notifies their receivers. One panel at a time does, the one that holds the
+ * lock. The state is in the store, so another one can go on.
  *
  * | what happens                               | what follows                                                    |
  * |--------------------------------------------|-----------------------------------------------------------------|
- * | a finding stands for its time              | an incident opens, and each receiver of its owner is told       |
- * | it is gone for a minute                    | the incident is over, and those are told who were told before   |
- * | a receiver is new, or it becomes critical  | who has not been told of an open incident is told               |
- * | it cannot be told whether it stands        | the incident stays as it is                                     |
- * | another finding is its cause               | nobody is told of it                                            |
- * | a receiver cannot be told                  | again after 1 minute, an hour at most later, 30 times           |
+ * | a finding lasts for its time               | an incident opens, and each receiver of its owner is notified   |
+ * | it is gone for a minute                    | the incident is over, and those notified before are notified     |
+ * | a receiver is new, or it becomes critical  | a receiver not notified of an open incident is notified         |
+ * | it is unknown whether it lasts             | the incident stays as it is                                     |
+ * | another finding is its cause               | nobody is notified                                              |
+ * | a receiver cannot be reached               | again after 1 minute, an hour at most later, 30 times           |
  * | the answer says that it never can be       | dropped, and shown at the receiver                              |
- * | this process dies in the middle            | another one goes on; a receiver may be told twice, never not    |
- * | the owner has been closed                  | its incidents end, and nobody is told                           |
+ * | this process dies in the middle            | another one goes on; a receiver may be notified twice           |
+ * | the owner has been closed                  | its incidents end, and nobody is notified                       |
  * | no panel runs                              | nothing is judged; what is no incident yet begins again         |
  */
 import { randomBytes } from "node:crypto";
@@ -57,7 +57,7 @@ const LOCK = {
   ),
   waitLimitMs: 0,
 };
-/** Receivers told at once. */
+/** Receivers notified at once. */
 const AT_ONCE = 20;
 
 export interface AlarmDeps extends Pick<Runtime, "redis" | "live" | "log" | "config"> {
@@ -135,7 +135,7 @@ interface Notified {
   readonly notifications: readonly Notification[];
 }
 
-/** Whoever has not been told of an incident that is open is told now: a new receiver too, and one for what has become critical. */
+/** Receivers not notified of an open incident are notified now: a new one too, and one for what has become critical. */
 function notify(
   { known, over }: Seen,
   receivers: readonly AlarmReceiverEntity[],
@@ -172,7 +172,7 @@ function isFor({ owner, active, severity }: AlarmReceiverEntity, incident: Incid
   return active && owner === incident.owner && isGrave;
 }
 
-/** A receiver is told of one thing after the other: that an incident is over never before that it has opened. */
+/** A receiver gets its notifications in order: the end of an incident never before its beginning. */
 async function tellDue(deps: AlarmDeps, lock: Lock): Promise<void> {
   const waiting = await readNotifications(deps.redis);
   if (waiting.length === 0) return;
@@ -213,8 +213,8 @@ async function tell(
   const again =
     waitMs === null ? null : { ...notification, attempts: attempts + 1, dueMs: atMs + waitMs };
   const about = { receiver: receiver.id, incident: incident.id, reason: outcome.error };
-  if (again) log.warn(about, "a receiver of alarms could not be told; retrying");
-  else log.error(about, "a receiver of alarms could not be told; dropped");
+  if (again) log.warn(about, "a receiver of alarms could not be notified; retrying");
+  else log.error(about, "a receiver of alarms could not be notified; dropped");
   await settleNotification(redis, notification, { atMs, error: outcome.error }, again);
 }
 

@@ -107,7 +107,7 @@ export function remapRoutes(runtime: Runtime) {
         query: PreviewQuery,
         response: Type.Union([RemapView, RevertPreview]),
         summary:
-          "Map the codes of a remap as before it; `preview=true` tells what would change and changes nothing",
+          "Map the codes of a remap as before it; `preview=true` answers what would change and changes nothing",
         errors: ["REMAP_NOT_FOUND", "REMAP_SUPERSEDED", "CONFIGURATION_BUSY"],
       }),
     );

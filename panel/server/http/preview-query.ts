@@ -1,4 +1,4 @@
-/** `preview=true` of a call that changes something: it tells what would change, and changes nothing. */
+/** `preview=true` of a call that changes something: it answers what would change, and changes nothing. */
 import { type Static, Type } from "@sinclair/typebox";
 import { Problem } from "#core/platform/errors/problem.ts";
 

@@ -28,7 +28,7 @@ import { type Attempt, readAttempts } from "./attempts.ts";
 import decideSource from "./decide.lua" with { type: "text" };
 import decideCurrentSource from "./decide-current.lua" with { type: "text" };
 import drainSource from "./drain.lua" with { type: "text" };
-import { type FreshDelivery, tellFreshDeliveries } from "./fresh-deliveries.ts";
+import { type FreshDelivery, passFreshDeliveries } from "./fresh-deliveries.ts";
 import readQueuesSource from "./read-queues.lua" with { type: "text" };
 
 const decideScript = script(decideSource);
@@ -187,7 +187,7 @@ async function recordAll(
     fresh.push(...sends.flatMap((one, at) => (Number(reply[at]) > 0 ? one : [])));
   });
   if (fresh.length > 0) {
-    tellFreshDeliveries(redis, fresh);
+    passFreshDeliveries(redis, fresh);
     announce(redis, "webhooks");
   }
   return { made, isStale };

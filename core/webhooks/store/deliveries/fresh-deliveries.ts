@@ -1,6 +1,6 @@
 /**
- * Deliveries that this process has just queued, told to its own send loop: their endpoints need no look, and their shipments are known
- * before the deliveries are read. Only a hint: a look finds what is missing here, and what others have queued.
+ * Deliveries that this process has just queued, passed to its own send loop: it need not look for their endpoints, and knows their
+ * shipments before it reads the deliveries. Only a hint: a look finds what is missing here, and what others have queued.
  */
 import type { Redis } from "#core/platform/redis/client.ts";
 import { limit } from "#core/platform/schema/limit.ts";
@@ -12,7 +12,7 @@ export interface FreshDelivery {
   readonly shipmentId: number;
 }
 
-/** What was told since it was last taken. */
+/** What was passed on since it was last taken. */
 export interface Fresh {
   /** By partition. */
   readonly endpoints: ReadonlyMap<number, ReadonlySet<string>>;
@@ -29,7 +29,7 @@ export interface FreshDeliveries {
 /** While the send loop is busy it does not need them. */
 const FRESH_LIMIT = limit(
   200,
-  "deliveries just queued that the send loop is told about",
+  "deliveries just queued that are passed to the send loop",
   "it looks for the others",
 );
 
@@ -58,7 +58,7 @@ export function followFreshDeliveries(redis: Redis, onFresh: () => void): FreshD
 }
 
 /** Called once they are queued. */
-export function tellFreshDeliveries(redis: Redis, fresh: readonly FreshDelivery[]): void {
+export function passFreshDeliveries(redis: Redis, fresh: readonly FreshDelivery[]): void {
   const following = followers.get(redis);
   if (!following) return;
   const { endpoints, shipments, onFresh } = following;

@@ -1,4 +1,4 @@
-/** Incidents that are open, those that are over, and who is told. */
+/** Incidents that are open, those that are over, and their receivers. */
 import { SegmentedControl, Stack } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";

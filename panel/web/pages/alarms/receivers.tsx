@@ -1,4 +1,4 @@
-/** Who is told of alarms. The URL of a webhook is a credential: it is written, and never shown. */
+/** Receivers of alarms. The URL of a webhook is a credential: it is written, and never shown. */
 import { Badge, Group, Text, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import {
